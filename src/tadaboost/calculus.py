@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tempered logarithm, exponential, arithmetic and means: section 1 of the paper.
+
+Every function takes array-likes that broadcast together and returns float64. Throughout `s = 1 - t`; the
+exponential and logarithm are the natural ones. Forms are chosen so that nothing special happens near t = 1:
+only t == 1 itself is a case of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def limits() -> np.errstate:
+    """Return a context where log 0, overflow and 0/0 pass silently: here they are limits, not accidents."""
+    return np.errstate(all="ignore")
+
+
+def star(t: ArrayLike) -> Array:
+    """Return the conjugate temperature t* = 1/(2-t).
+
+    Parameters
+    ----------
+    t : array-like of float
+        Temperatures other than 2.
+
+    Returns
+    -------
+    ndarray of float64
+
+    Examples
+    --------
+    >>> star([0.0, 1.0, 1.5])
+    array([0.5, 1. , 2. ])
+    """
+    return np.asarray(1.0 / (2.0 - np.asarray(t, np.float64)))
+
+
+def log_t(z: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered logarithm (z^(1-t) - 1) / (1-t), equation (1); log z at t = 1.
+
+    Parameters
+    ----------
+    z, t : array-like of float, broadcast together
+        A ratio z >= 0 and a finite temperature; neither has a unit.
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        In nats at t = 1. At z = 0 it is -1/(1-t) for t < 1 and -inf for t >= 1; at z = inf it is inf for
+        t <= 1 and 1/(t-1) for t > 1. NaN passes through.
+
+    Raises
+    ------
+    ValueError
+        If a z is negative.
+
+    Examples
+    --------
+    >>> log_t([1.0, 4.0, 0.0], t=0.5)
+    array([ 0.,  2., -2.])
+    >>> log_t(-1.0, t=0.5)
+    Traceback (most recent call last):
+    ValueError: z must be >= 0, got -1.0
+    """
+    x, s = _non_negative("z", z), 1.0 - np.asarray(t, np.float64)
+    with limits():
+        log_x = np.log(x)
+        # expm1, because (x**s - 1) / s loses eps/|s| as t -> 1: half of the digits at t = 1 - 1e-8.
+        return np.where(s == 0, log_x, np.expm1(s * log_x) / s)
+
+
+def exp_t(z: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered exponential [1 + (1-t) z]_+^(1/(1-t)), equation (1); exp z at t = 1.
+
+    Parameters
+    ----------
+    z, t : array-like of float, broadcast together
+        Any real, infinite ones included, and a finite temperature.
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        0 for z <= -1/(1-t) when t < 1, inf for z >= 1/(t-1) when t > 1.
+
+    Examples
+    --------
+    >>> exp_t([-2.0, 0.0, 2.0], t=0.5).round(12)
+    array([0., 1., 4.])
+    >>> exp_t(2.0, t=1.5)
+    array(inf)
+    """
+    x, s = np.asarray(z, np.float64), 1.0 - np.asarray(t, np.float64)
+    with limits():
+        # At and past the clamp log1p gives -inf, and the sign of s turns it into the right one of 0 and inf.
+        return np.asarray(np.exp(np.where(s == 0, x, np.log1p(np.maximum(s * x, -1.0)) / s)))
+
+
+def tempered_product(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered product [a^(1-t) + b^(1-t) - 1]_+^(1/(1-t)), below equation (4); a b at t = 1.
+
+    It satisfies exp_t(z + v) = exp_t(z) (x)_t exp_t(v) wherever no clamp is active.
+
+    Parameters
+    ----------
+    a, b, t : array-like of float, broadcast together
+        a, b >= 0 and a finite temperature.
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+
+    Raises
+    ------
+    ValueError
+        If an a or b is negative.
+
+    Examples
+    --------
+    >>> tempered_product([4.0, 0.25], [9.0, 0.0], t=0.5)
+    array([16.,  0.])
+    """
+    x, y, s = _non_negative("a", a), _non_negative("b", b), 1.0 - np.asarray(t, np.float64)
+    with limits():
+        p, q = s * np.log(x), s * np.log(y)
+        high, low = np.maximum(p, q), np.minimum(p, q)
+        # log(e^p + e^q - 1); the second form is for powers that could overflow.
+        small = np.log1p(np.maximum(np.expm1(p) + np.expm1(q), -1.0))
+        large = high + np.log1p(np.exp(np.where(low == high, 0.0, low - high)) - np.exp(-high))
+        log_base = np.where(high > 1, large, small)
+        return np.where(s == 0, x * y, np.exp(log_base / s))
+
+
+def tempered_quotient(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered quotient [a^(1-t) - b^(1-t) + 1]_+^(1/(1-t)), below equation (4); a / b at t = 1.
+
+    It satisfies exp_t(z - v) = exp_t(z) (/)_t exp_t(v) wherever no clamp is active.
+
+    Parameters
+    ----------
+    a, b, t : array-like of float, broadcast together
+        a, b >= 0 and a finite temperature.
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        0/0 at t = 1, and b = 0 with a = 0 at t > 1, are NaN.
+
+    Raises
+    ------
+    ValueError
+        If an a or b is negative.
+
+    Examples
+    --------
+    >>> tempered_quotient([16.0, 1.0], [9.0, 9.0], t=0.5)
+    array([4., 0.])
+    """
+    x, y, s = _non_negative("a", a), _non_negative("b", b), 1.0 - np.asarray(t, np.float64)
+    with limits():
+        p, q = s * np.log(x), s * np.log(y)
+        # log(e^p - e^q + 1); the second form is for powers that could overflow.
+        small = np.log1p(np.maximum(np.expm1(p) - np.expm1(q), -1.0))
+        large = p + np.log1p(np.maximum(np.exp(-p) - np.exp(q - p), -1.0))
+        return np.where(s == 0, x / y, np.exp(np.where(p > 1, large, small) / s))
+
+
+def tempered_sum(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered sum a + b + (1-t) a b, for which exp_t(a (+)_t b) = exp_t(a) exp_t(b).
+
+    Parameters
+    ----------
+    a, b, t : array-like of float, broadcast together
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+
+    Examples
+    --------
+    >>> tempered_sum(2.0, 4.0, t=0.5)
+    array(10.)
+    """
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return np.asarray(x + y + (1.0 - np.asarray(t, np.float64)) * x * y)
+
+
+def tempered_difference(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered difference (a - b) / (1 + (1-t) b), for which exp_t(a (-)_t b) = exp_t(a) / exp_t(b).
+
+    Parameters
+    ----------
+    a, b, t : array-like of float, broadcast together
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        Infinite or NaN where 1 + (1-t) b = 0, which is exp_t(b) = 0 or inf.
+
+    Examples
+    --------
+    >>> tempered_difference(10.0, 4.0, t=0.5)
+    array(2.)
+    """
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    with limits():
+        return np.asarray((x - y) / (1.0 + (1.0 - np.asarray(t, np.float64)) * y))
+
+
+def power_mean(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
+    """Power mean M_q(a, b) = ((a^q + b^q)/2)^(1/q), after equation (11).
+
+    Parameters
+    ----------
+    a, b, q : array-like of float, broadcast together
+        a, b >= 0; q any real: the geometric mean at 0, the minimum at -inf, the maximum at inf.
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        With a zero among a, b: 0 for q <= 0, and 2^(-1/q) times the other for q > 0.
+
+    Raises
+    ------
+    ValueError
+        If an a or b is negative.
+
+    Examples
+    --------
+    >>> power_mean(1.0, 4.0, [-np.inf, -1.0, 0.0, 1.0, np.inf])
+    array([1. , 1.6, 2. , 2.5, 4. ])
+    """
+    x, y, power = _non_negative("a", a), _non_negative("b", b), np.asarray(q, np.float64)
+    low, high = np.minimum(x, y), np.maximum(x, y)
+    with limits():
+        gap = np.abs(power) * -np.abs(log_ratio(low, high))
+        # M_q is the larger argument times a factor for q > 0, the smaller one times a factor for q < 0.
+        mean = np.where(power > 0, high, low) * np.exp(log_half(gap) / power)
+        mean = np.where(power == 0, np.sqrt(low) * np.sqrt(high), mean)
+        mean = np.where(np.isinf(power), np.where(power > 0, high, low), mean)
+        return np.where((high == 0) | ((low == 0) & (power <= 0)), 0.0, mean)
+
+
+def tanh_t(z: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered hyperbolic tangent (1 - exp_t(-2z)) / (1 + exp_t(-2z)), section 5; odd only at t = 1.
+
+    Parameters
+    ----------
+    z, t : array-like of float, broadcast together
+
+    Returns
+    -------
+    ndarray of float64 in [-1, 1], the broadcast shape
+        -1 where exp_t(-2z) is infinite.
+
+    Examples
+    --------
+    >>> tanh_t([-1.0, 0.0, 1.0], t=0.5)
+    array([-0.6,  0. ,  1. ])
+    """
+    x, s = np.asarray(z, np.float64), 1.0 - np.asarray(t, np.float64)
+    with limits():
+        return np.asarray(np.tanh(np.where(s == 0, x, np.log1p(np.maximum(-2.0 * s * x, -1.0)) / (-2.0 * s))))
+
+
+def log_half(x: ArrayLike) -> Array:
+    """Return log((1 + e^x) / 2) without cancellation at x = 0 or overflow: the log of a power mean.
+
+    Parameters
+    ----------
+    x : array-like of float
+
+    Returns
+    -------
+    ndarray of float64
+
+    Examples
+    --------
+    >>> log_half([0.0, 1e-20, 1000.0]).round(6)
+    array([  0.      ,   0.      , 999.306853])
+    """
+    z = np.asarray(x, np.float64)
+    with limits():
+        return np.where(z > 30, z - np.log(2.0) + np.log1p(np.exp(-z)), np.log1p(np.expm1(z) / 2.0))
+
+
+def log_ratio(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return log(a / b) for a, b >= 0, exact to rounding near a = b and free of overflow.
+
+    Parameters
+    ----------
+    a, b : array-like of float, broadcast together
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        inf for b = 0, -inf for a = 0, NaN when both are 0 or infinite.
+
+    Examples
+    --------
+    >>> log_ratio([1e300, 2.0, 0.0], [1e-300, 2.0, 1.0]).round(6)
+    array([1381.551056,    0.      ,        -inf])
+    """
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    with limits():
+        ratio = x / y
+        near = (ratio > 0.5) & (ratio < 2.0)  # there a - b is exact, the ratio is not
+        extreme = (ratio < 1e-300) | (ratio > 1e300)
+        far = np.where(extreme, np.log(x) - np.log(y), np.log(ratio))
+        return np.where(near, np.log1p((x - y) / y), far)
+
+
+def _non_negative(name: str, value: ArrayLike) -> Array:
+    x = np.asarray(value, np.float64)
+    if np.any(x < 0):
+        raise ValueError(f"{name} must be >= 0, got {x[x < 0].flat[0]}")
+    return x
