@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Algorithm 1 on given outputs of weak hypotheses, and its step rules on a handful of numbers.
+
+The step rules (`normalised_edge`, `closed_step`, `bound_factor`) see sums over rows, never rows. They are
+homogeneous: they may be fed with the weights q_i of the paper (and multiplicities n_i), or with the m-free
+weights e_i = exp_t(-S_i) of the margins S_i so far (and omega_i = n_i / sum n): a constant factor apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tadaboost.calculus import Array, limits, star
+from tadaboost.losses import k_t, mu_closed
+from tadaboost.measures import check_temperature, clipped_sum, log_power_sum, solve_projection, tilt
+
+_ALMOST_ONE = (
+    1.0 - 4e-16
+)  # an edge this close to 1 is 1 and rounding; else t < 1 would renormalise the rounding
+
+Leveraging = Literal["closed", "exact", "unit"]
+
+
+def normalised_edge(
+    edge_on: float, total: float, A: float, off_edge: float, max_off: float, mass_off: float, t: float
+) -> tuple[float, float]:
+    """Normalised edge rho of equation (10), and the stand-in weight of the rows that are off.
+
+    Parameters
+    ----------
+    edge_on : float
+        sum omega_i e_i u_i over rows that are on.
+    total : float
+        sum omega_i e_i^(2-t), which is > 0: in m-free weights the loss so far.
+    A : float
+        max |u_i| / e_i^(1-t) over rows that are on; 0 for a hypothesis that abstains on all of them.
+    off_edge, max_off, mass_off : float
+        sum omega_i u_i, max |u_i| and sum omega_i over the rows that are off; 0 without such rows.
+    t : float
+        Temperature < 2.
+
+    Returns
+    -------
+    rho : float
+        In [-1, 1]; 0 when A = 0. Within 4e-16 of +-1 it is +-1.
+    e_dagger : float
+        Weight (max_off / A)^(1/(1-t)) that (10) lends to the rows that are off; 0 without such rows.
+
+    Examples
+    --------
+    >>> normalised_edge(0.6, 1.0, 1.0, 0.0, 0.0, 0.0, t=0.5)
+    (0.6, 0.0)
+    """
+    s = 1.0 - t
+    if A == 0.0:
+        return 0.0, 0.0
+    if mass_off == 0.0 or max_off == 0.0 or s <= 0.0:
+        return _snap(edge_on / (A * total)), 0.0
+    log_dagger = (math.log(max_off) - math.log(A)) / s
+    e_dagger = math.exp(log_dagger) if log_dagger < 700.0 else math.inf
+    if log_dagger <= 0.0:
+        rho = (edge_on + e_dagger * off_edge) / (A * (total + mass_off * e_dagger ** (2.0 - t)))
+    else:  # the same, divided by e_dagger^(2-t), which overflows as t -> 1
+        shrink = math.exp(-(2.0 - t) * log_dagger)
+        rho = (edge_on * shrink + off_edge * (A / max_off)) / (A * (total * shrink + mass_off))
+    return _snap(rho), e_dagger
+
+
+def closed_step(rho: float, A: float, t: float) -> float:
+    """Step of equation (11), tanh((1-t) atanh rho) / ((1-t) A): alpha in m-free weights, mu in the paper's.
+
+    Parameters
+    ----------
+    rho, A, t : float
+        Normalised edge, its normaliser as in `normalised_edge`, and temperature < 2.
+
+    Returns
+    -------
+    float
+        0 when A = 0; infinite at t = 1 with |rho| = 1.
+
+    Examples
+    --------
+    >>> closed_step(0.6, 2.0, t=0.0)
+    0.3
+    """
+    return float(mu_closed(rho, A, t))
+
+
+def bound_factor(rho: float, e_dagger: float, mass_off: float, total: float, t: float) -> float:
+    """One round's factor (1 + m_dagger q_dagger^(2-t)) K_t(rho) of the bound (12).
+
+    Parameters
+    ----------
+    rho, e_dagger : float
+        As `normalised_edge` gives them.
+    mass_off, total, t : float
+        As `normalised_edge` takes them.
+
+    Returns
+    -------
+    float
+        At least Z^(2-t) of the round with the closed or the exact step; above 1 it says nothing.
+
+    Examples
+    --------
+    >>> bound_factor(0.6, 0.0, 0.0, 1.0, t=1.0)
+    0.8
+    """
+    factor = float(k_t(rho, t))
+    if factor == 0.0 or e_dagger == 0.0 or mass_off == 0.0:
+        return factor
+    log_lent = math.log(mass_off / total) + (2.0 - t) * math.log(e_dagger)
+    return factor * (1.0 + math.exp(log_lent)) if log_lent < 700.0 else math.inf
+
+
+def _snap(rho: float) -> float:
+    return rho if abs(rho) <= _ALMOST_ONE else math.copysign(1.0, rho)
+
+
+class Trajectory(NamedTuple):
+    """What Algorithm 1 did: `boost`'s result. An array has an entry a round, a matrix a line a round.
+
+    Attributes
+    ----------
+    rho, mu, alpha : ndarray of float64, shape (rounds,)
+        Normalised edge (10), step (11), coefficient of h_j in the model.
+    Z, R, q_dagger : ndarray of float64, shape (rounds,)
+        Normaliser (7), normaliser of the edge, weight lent to rows that are off.
+    loss, bound : ndarray of float64, shape (rounds,)
+        prod Z^(2-t), the mean tempered exponential loss of the one-side clipped margins, and the right side
+        of (12), both up to and with the round. `bound` is certified for closed and exact steps; for unit
+        steps it is `loss`.
+    status : ndarray of str, shape (rounds,)
+        "ok", "flat" or "none", as in `measures.Projection`.
+    off : ndarray of bool, shape (rounds, rows)
+        Rows whose weight was 0 before the round.
+    q, p : ndarray of float64, shape (rounds, rows)
+        Weights and co-density after the round; each line of p sums to 1. NaN after a last step that left no
+        weight, or an infinite one.
+    score, clipped : ndarray of float64, shape (rows,)
+        sum alpha_j h_j, plain and clipped to +-1/|1-t| after each summand; for t > 1 the clipped score has no
+        certificate.
+    stop_reason : {"rounds", "perfect", "infinite"}
+        All outputs used; all weights at 0; a step or weight infinite.
+    """
+
+    rho: Array
+    mu: Array
+    alpha: Array
+    Z: Array
+    R: Array
+    q_dagger: Array
+    loss: Array
+    bound: Array
+    status: NDArray[np.str_]
+    off: NDArray[np.bool_]
+    q: Array
+    p: Array
+    score: Array
+    clipped: Array
+    stop_reason: Literal["rounds", "perfect", "infinite"]
+
+
+class _Round(NamedTuple):
+    """A line of the trajectory, in the order of its fields."""
+
+    rho: float
+    mu: float
+    alpha: float
+    Z: float
+    R: float
+    q_dagger: float
+    loss: float
+    bound: float
+    status: str
+    off: NDArray[np.bool_]
+    q: Array
+    p: Array
+
+
+def boost(
+    H: ArrayLike,
+    y: ArrayLike,
+    t: float,
+    sample_weight: ArrayLike | None = None,
+    leveraging: Leveraging = "closed",
+) -> Trajectory:
+    """Run Algorithm 1 on given outputs of any weak hypotheses, with the choices of Theorem 2.
+
+    Parameters
+    ----------
+    H : array-like of float, shape (rounds, rows)
+        H[j, i] = h_j(x_i), finite.
+    y : array-like of int, shape (rows,)
+        Labels -1 and 1.
+    t : float
+        Temperature < 2.
+    sample_weight : array-like of float, shape (rows,), optional
+        Multiplicities >= 0: 3 is three equal rows, 0 an absent row.
+    leveraging : {"closed", "exact", "unit"}
+        The step: (11); the projection (6); alpha = 1.
+
+    Returns
+    -------
+    Trajectory
+        Shorter than H when a step leaves no weight or is infinite; that step is its last one. With an
+        infinite step Z and loss are written as 0, whatever the limit.
+
+    Raises
+    ------
+    ValueError
+        If t is not finite and < 2, shapes differ, or a value is out of its range.
+
+    Examples
+    --------
+    >>> run = boost([[1, 1, 1, 1], [1, 1, -1, 1]], [1, 1, 1, -1], t=0.5)
+    >>> run.rho.round(3), run.alpha.round(3), run.loss.round(3)
+    (array([ 0.5  , -0.244]), array([ 0.536, -0.181]), array([0.804, 0.752]))
+    """
+    outputs, labels, weight = _checked(H, y, t, sample_weight, leveraging)
+    counts = weight > 0
+    multiplicity = float(np.sum(weight))
+    state = _State(t, weight[counts] / multiplicity, multiplicity)
+    rounds: list[_Round] = []
+    stop: Literal["rounds", "perfect", "infinite"] = "rounds"
+    for h in outputs:
+        rounds.append(state.step((h * labels)[counts], leveraging))
+        if not math.isfinite(rounds[-1].alpha) or math.isinf(rounds[-1].Z):
+            stop = "infinite"
+        elif rounds[-1].Z == 0:
+            stop = "perfect"
+        if stop != "rounds":
+            break
+
+    def per_row(name: str, fill: float) -> NDArray[np.float64]:
+        full = np.full((len(rounds), len(labels)), fill)
+        full[:, counts] = np.array([getattr(r, name) for r in rounds]).reshape(len(rounds), -1)
+        return full
+
+    columns = {name: np.array([getattr(r, name) for r in rounds]) for name in _Round._fields[:9]}
+    alpha, used = columns["alpha"], outputs[: len(rounds)]
+    with limits():
+        terms = np.where(used == 0, 0.0, alpha[:, None] * used)
+        delta = math.inf if t == 1 else 1.0 / abs(1.0 - t)
+        score, clipped = clipped_sum(terms, math.inf), clipped_sum(terms, delta)
+    off = per_row("off", 0.0).astype(bool)
+    return Trajectory(
+        **columns,
+        off=off,
+        q=per_row("q", 0.0),
+        p=per_row("p", 0.0),
+        score=score,
+        clipped=clipped,
+        stop_reason=stop,
+    )
+
+
+class _State:
+    """Weights of the rows that count, log e_i scaled so that sum omega e^(2-t) = 1, and the log of the loss.
+
+    The paper's weights are q_i = W^(-t*) e_i, W the total multiplicity; its R, mu and alpha follow from the A
+    and the step of these by powers of W and of the loss, since every rule here is homogeneous.
+    """
+
+    def __init__(self, t: float, omega: Array, multiplicity: float) -> None:
+        self.t = t
+        self.omega = omega
+        self.multiplicity = multiplicity
+        self.log_e = np.zeros_like(omega)
+        self.log_loss = 0.0
+        self.bound = 1.0
+
+    def step(self, u: Array, leveraging: Leveraging) -> _Round:
+        """Take one round with the edges u = y h(x), and return what it did."""
+        t, s, conjugate = self.t, 1.0 - self.t, float(star(self.t))
+        with limits():
+            grip = np.exp(-s * self.log_e)  # 1 / e^(1-t)
+        off = (self.log_e == -np.inf) | np.isinf(grip)
+        on = ~off
+        A = float(np.max(np.abs(u[on]) * grip[on], initial=0.0))
+        mass_off = float(np.sum(self.omega[off]))
+        rho, e_dagger = normalised_edge(
+            float(np.sum((self.omega * u * np.exp(self.log_e))[on])),
+            float(np.sum((self.omega * np.exp((2.0 - t) * self.log_e))[on])),
+            A,
+            float(np.sum((self.omega * u)[off])),
+            float(np.max(np.abs(u[off]), initial=0.0)),
+            mass_off,
+            t,
+        )
+        alpha_scale = math.exp(s * conjugate * self.log_loss)
+        step, status, log_new = self._new_weights(u, rho, A, alpha_scale, leveraging)
+
+        log_mass = log_power_sum(log_new, t, self.omega) if math.isfinite(step) else -math.inf
+        self.log_loss += log_mass
+        self.bound *= bound_factor(rho, e_dagger, mass_off, 1.0, t)
+        self.log_e = log_new - conjugate * log_mass if math.isfinite(log_mass) else np.full_like(u, np.nan)
+        loss = float(np.exp(self.log_loss))
+        size = self.multiplicity ** (s * conjugate)
+        return _Round(
+            rho=rho,
+            mu=step / size,
+            alpha=step * alpha_scale,
+            Z=float(np.exp(conjugate * log_mass)),
+            R=A * size,
+            q_dagger=e_dagger * self.multiplicity**-conjugate,
+            loss=loss,
+            bound=self.bound if leveraging != "unit" else loss,
+            status=status,
+            off=off,
+            q=np.exp(self.log_e) * self.multiplicity**-conjugate,
+            p=self.omega * np.exp((2.0 - t) * self.log_e),
+        )
+
+    def _new_weights(
+        self, u: Array, rho: float, A: float, alpha_scale: float, leveraging: Leveraging
+    ) -> tuple[float, str, Array]:
+        """Step, its status, and the logs of the weights it leads to before they are normalised."""
+        if leveraging == "exact":
+            return solve_projection(self.log_e, u, self.t, self.omega)
+        step = closed_step(rho, A, self.t) if leveraging == "closed" else 1.0 / alpha_scale
+        if leveraging == "closed" and abs(rho) == 1.0 and self.t <= 1:
+            return step, "ok", np.full_like(u, -np.inf)  # e^(1-t) = |u| / A on every row: all vanish, exactly
+        return step, "ok", tilt(self.log_e, u, step, self.t)
+
+
+def _checked(
+    H: ArrayLike, y: ArrayLike, t: float, sample_weight: ArrayLike | None, leveraging: str
+) -> tuple[Array, Array, Array]:
+    check_temperature(t)
+    if leveraging not in ("closed", "exact", "unit"):
+        raise ValueError(f"leveraging must be 'closed', 'exact' or 'unit', got {leveraging!r}")
+    outputs, labels = np.asarray(H, np.float64), np.asarray(y, np.float64)
+    if outputs.ndim != 2 or labels.ndim != 1 or outputs.shape[1] != len(labels) or len(labels) == 0:
+        shapes = f"{outputs.shape} and {labels.shape}"
+        raise ValueError(f"H must be (rounds, rows) and y (rows,) with a row at least, got shapes {shapes}")
+    weight = np.ones_like(labels) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape != labels.shape:
+        raise ValueError(f"sample_weight must be as long as y ({len(labels)}), got shape {weight.shape}")
+    for i in np.flatnonzero(~np.isin(labels, (-1.0, 1.0)))[:1]:
+        raise ValueError(f"y[{i}] is {labels[i]}; labels must be -1 or 1")
+    for i in np.flatnonzero(~((weight >= 0) & (weight < np.inf)))[:1]:
+        raise ValueError(f"sample_weight[{i}] is {weight[i]}; weights must be finite and >= 0")
+    for j, i in np.argwhere(~np.isfinite(outputs))[:1]:
+        raise ValueError(f"H[{j}, {i}] is {outputs[j, i]}; outputs must be finite")
+    if not np.any(weight > 0):
+        raise ValueError("sample_weight must have a weight > 0")
+    return outputs, labels, weight

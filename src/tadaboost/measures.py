@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tempered exponential measures on the co-simplex: relative entropy (2), projection (3)-(7), clipped sums.
+
+A measure q >= 0 is on the co-simplex when sum n_i q_i^(2-t) = 1; n_i is the multiplicity of row i, 1 unless
+said otherwise. Rows lie along the last axis. Weights are carried as log q, the one form that stays exact as
+rows approach the clamp (t < 1) or the pole (t > 1) of exp_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from tadaboost.calculus import Array, exp_t, limits, log_t, star, tempered_difference
+
+# A row of the exact projection counts as switched off when its weight^(1-t) falls by all but this fraction:
+# the root mu carries a few rounding errors, so a row that is exactly 0 on paper lands this close to it.
+_SWITCH_OFF = 4e-15
+
+
+class Projection(NamedTuple):
+    """Result of `project`.
+
+    Attributes
+    ----------
+    mu : float
+        Multiplier of equation (4).
+    Z : float
+        Its normaliser (7), in (0, 1]; 0 when there is no solution.
+    q : ndarray of float64, shape (rows,)
+        The new measure, on the co-simplex; NaN when there is no solution.
+    status : {"ok", "flat", "none"}
+        "flat": u has one sign and zeros with mass. For t < 1 every mu beyond the one given leads to the same
+        q; for t >= 1 mu is infinite and q the limit. "none": u has one sign on all rows with mass; Z -> 0.
+    """
+
+    mu: float
+    Z: float
+    q: Array
+    status: Literal["ok", "flat", "none"]
+
+
+def codensity(q: ArrayLike, t: ArrayLike) -> Array:
+    """Co-density p = q^(2-t): the probability vector that belongs to a co-simplex measure.
+
+    Parameters
+    ----------
+    q, t : array-like of float, broadcast together
+        Weights >= 0 and temperature < 2.
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+
+    Examples
+    --------
+    >>> codensity([0.6, 0.8], t=0.0)
+    array([0.36, 0.64])
+    """
+    return np.asarray(np.power(np.asarray(q, np.float64), 2.0 - np.asarray(t, np.float64)))
+
+
+def normalize(q: ArrayLike, t: ArrayLike, n: ArrayLike | None = None) -> Array:
+    """Scale positive weights onto the co-simplex: q / (sum n q^(2-t))^(t*).
+
+    Parameters
+    ----------
+    q : array-like of float, shape (..., rows)
+        Weights >= 0.
+    t : array-like of float, broadcast with the leading axes of q
+        Temperature < 2.
+    n : array-like of float, broadcast with q, optional
+        Multiplicities >= 0; ones by default.
+
+    Returns
+    -------
+    ndarray of float64, the shape of q
+
+    Raises
+    ------
+    ValueError
+        If a weight or multiplicity is negative, or a measure has no mass.
+
+    Examples
+    --------
+    >>> normalize([3.0, 4.0], t=0.0)
+    array([0.6, 0.8])
+    """
+    weight, tt = _rows("q", q), _column(t)
+    with limits():
+        log_q = np.log(weight)
+        mass = logsumexp((2.0 - tt) * log_q, b=1.0 if n is None else _rows("n", n), axis=-1, keepdims=True)
+        if np.any(mass == -np.inf):
+            raise ValueError("q has no mass: at least one weight with n > 0 must be > 0")
+        return np.asarray(np.exp(log_q - star(tt) * mass))
+
+
+def natural(q: ArrayLike, t: ArrayLike) -> Array:
+    """Natural parameters theta_i = log_t(q_i / q_last) of a discrete co-simplex measure, Lemma A.
+
+    Parameters
+    ----------
+    q : array-like of float, shape (..., rows)
+        A co-simplex measure whose last weight is positive.
+    t : array-like of float, broadcast with the leading axes of q
+        Temperature < 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., rows - 1)
+        `from_natural` is the way back.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or a last one is 0.
+
+    Examples
+    --------
+    >>> natural([0.6, 0.8], t=0.0)
+    array([-0.25])
+    """
+    weight = _rows("q", q)
+    if np.any(weight[..., -1] == 0):
+        raise ValueError("q: the last weight is the base of the parameters and must be > 0")
+    return log_t(weight[..., :-1] / weight[..., -1:], _column(t))
+
+
+def cumulant(theta: ArrayLike, t: ArrayLike) -> Array:
+    """Cumulant G_t(theta) = (log_t)*(sum_i (exp_t)*(theta_i)) of Definition A and Lemma A.
+
+    The conjugates: (log_t)*(z) = t* log_{t*}(z/t*), (exp_t)*(z) = t* exp_{t*}(z/t*) = t* exp_t(z)^(2-t). The
+    sum includes the base row, whose parameter is 0. It equals log_t(1 / q_last).
+
+    Parameters
+    ----------
+    theta : array-like of float, shape (..., rows - 1)
+        Natural parameters.
+    t : array-like of float, broadcast with the leading axes of theta
+        Temperature < 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> cumulant([-0.25], t=0.0).round(12)
+    np.float64(0.25)
+    """
+    tt = np.asarray(t, np.float64)
+    with limits():
+        mass = 1.0 + np.sum(exp_t(theta, _column(t)) ** (2.0 - _column(t)), axis=-1)
+        return np.asarray(star(tt) * log_t(mass, star(tt)))
+
+
+def from_natural(theta: ArrayLike, t: ArrayLike) -> Array:
+    """Return the co-simplex measure exp_t(theta (-)_t G_t(theta)) of natural parameters, Definition A.
+
+    Parameters
+    ----------
+    theta : array-like of float, shape (..., rows - 1)
+        Natural parameters; the base row, with parameter 0, is added last.
+    t : array-like of float, broadcast with the leading axes of theta
+        Temperature < 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., rows)
+
+    Examples
+    --------
+    >>> from_natural([-0.25], t=0.0).round(12)
+    array([0.6, 0.8])
+    """
+    parameters = np.asarray(theta, np.float64)
+    full = np.concatenate([parameters, np.zeros_like(parameters[..., :1])], axis=-1)
+    return exp_t(tempered_difference(full, _column(cumulant(theta, t)), _column(t)), _column(t))
+
+
+def relative_entropy(q1: ArrayLike, q2: ArrayLike, t: ArrayLike) -> Array:
+    """Tempered relative entropy D_t(q1 || q2), equation (2), of measures (not of their co-densities).
+
+    sum_i q1_i (log_t q1_i - log_t q2_i) - log_{t-1} q1_i + log_{t-1} q2_i: a Bregman divergence, hence >= 0.
+
+    Parameters
+    ----------
+    q1, q2 : array-like of float, shape (..., rows), broadcast together
+        Weights >= 0.
+    t : array-like of float, broadcast with the leading axes
+        Temperature < 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        Infinite for t >= 1 where q2 has a zero that q1 has not.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative.
+
+    Examples
+    --------
+    >>> relative_entropy([0.6, 0.8], [0.8, 0.6], t=0.0).round(12)
+    np.float64(0.04)
+    """
+    a, b, tt = _rows("q1", q1), _rows("q2", q2), _column(t)
+    s, c = 1.0 - tt, 2.0 - tt
+    with limits():
+        # b^(2-t) times the divergence of a/b from 1: the logs of a and b alone would cancel near a = b.
+        ratio = a / b
+        entropic = np.where(ratio == 0, 0.0, ratio * log_t(np.where(b == 0, 1.0, ratio), tt))
+        terms = b**c * (entropic - log_t(np.where(b == 0, 1.0, ratio), tt - 1.0))
+        from_zero = np.where(a == 0, 0.0, np.where(s > 0, a**c / (s * c), np.inf))
+        return np.asarray(np.sum(np.where(b == 0, from_zero, terms), axis=-1))
+
+
+def project(q: ArrayLike, u: ArrayLike, t: float, n: ArrayLike | None = None) -> Projection:
+    """Nearest co-simplex measure with zero edge: argmin D_t(q~ || q) over sum n q~ u = 0, equations (3)-(7).
+
+    The solution is [q^(1-t) - (1-t) mu u]_+^(1/(1-t)) / Z with the mu that makes the edge 0, unique at any t.
+
+    Parameters
+    ----------
+    q : array-like of float, shape (rows,)
+        Weights >= 0, on the co-simplex. At t < 1 a weight of 0 can become positive, at t >= 1 it cannot.
+    u : array-like of float, shape (rows,)
+        Edges y h(x), finite.
+    t : float
+        Temperature < 2.
+    n : array-like of float, shape (rows,), optional
+        Multiplicities >= 0; ones by default.
+
+    Returns
+    -------
+    Projection
+
+    Raises
+    ------
+    ValueError
+        If t is not finite and < 2, shapes differ, or a value is out of its range.
+
+    Examples
+    --------
+    >>> mu, Z, q, status = project([0.5, 0.5, 0.5, 0.5], [1.0, 1.0, 1.0, -1.0], t=0.0)
+    >>> status, round(mu, 12), q.round(4)
+    ('ok', 0.25, array([0.2887, 0.2887, 0.2887, 0.866 ]))
+    """
+    check_temperature(t)
+    weight, edge = _rows("q", q), np.asarray(u, np.float64)
+    count = np.ones_like(weight) if n is None else _rows("n", n)
+    if weight.ndim != 1 or not weight.shape == edge.shape == count.shape:
+        shapes = f"{weight.shape}, {edge.shape}, {count.shape}"
+        raise ValueError(f"q, u and n must be one-dimensional and equally long, got shapes {shapes}")
+    if not np.all(np.isfinite(edge)):
+        raise ValueError(f"u must be finite, got {edge[~np.isfinite(edge)][0]}")
+    with limits():
+        log_q = np.log(weight)
+    mu, status, log_new = solve_projection(log_q, edge, t, count)
+    log_mass = log_power_sum(log_new, t, count)
+    if status == "none":
+        return Projection(mu, 0.0, np.full_like(weight, np.nan), status)
+    log_z = float(star(t)) * log_mass
+    return Projection(mu, float(np.exp(log_z)), np.exp(log_new - log_z), status)
+
+
+def clipped_sum(
+    v: ArrayLike, delta: ArrayLike, axis: int = 0, side: Literal["both", "upper", "lower"] = "both"
+) -> Array:
+    """Sum with the running total clipped to [-delta, delta] after each summand: section 5 and II.2.1.
+
+    The order of the summands matters. With one side only, the sums of Lemma D: upper <= sum <= lower.
+
+    Parameters
+    ----------
+    v : array-like of float
+        Summands.
+    delta : array-like of float >= 0, broadcast with one summand
+        1/(1-t) in the paper; inf gives the plain sum.
+    axis : int
+        The axis that is summed over, in order.
+    side : {"both", "upper", "lower"}
+        Which ends are clipped.
+
+    Returns
+    -------
+    ndarray of float64, the shape of v without `axis`
+
+    Raises
+    ------
+    ValueError
+        If delta is negative or side unknown.
+
+    Examples
+    --------
+    >>> clipped_sum([-1.0, 3.0], 2.0), clipped_sum([3.0, -1.0], 2.0)
+    (array(2.), array(1.))
+    """
+    if side not in ("both", "upper", "lower"):
+        raise ValueError(f"side must be 'both', 'upper' or 'lower', got {side!r}")
+    bound = _rows("delta", delta)
+    low = -bound if side != "upper" else -np.inf
+    high = bound if side != "lower" else np.inf
+    summands = np.moveaxis(np.asarray(v, np.float64), axis, 0)
+    total = np.zeros(np.broadcast_shapes(summands.shape[1:], bound.shape))
+    for term in summands:
+        total = np.asarray(np.clip(total + term, low, high))
+    return total
+
+
+def tilt(log_q: Array, u: Array, mu: float, t: float) -> Array:
+    """Unnormalised weights of (4), log exp_t(log_t q - mu u) = log [q^(1-t) - (1-t) mu u]_+^(1/(1-t)).
+
+    Parameters
+    ----------
+    log_q, u : ndarray of float64, broadcast together
+        Logs of the weights, -inf for a row that is off, and finite edges.
+    mu, t : float
+        A finite step and temperature < 2.
+
+    Returns
+    -------
+    ndarray of float64
+        -inf for a row that is off; at t < 1 a step of the right sign switches a row back on.
+
+    Examples
+    --------
+    >>> np.exp(tilt(np.log([1.0, 1.0, 1.0]), np.array([1.0, 0.0, -1.0]), mu=1.0, t=0.0))
+    array([0., 1., 2.])
+    """
+    s = 1.0 - t
+    if s == 0:
+        return log_q - mu * u
+    with limits():
+        grip = np.exp(-s * log_q)
+        push = -s * mu * u
+        # q^(1-t) factored out: log1p keeps the digits of a small step, and of a weight close to its clamp.
+        on = log_q + np.log1p(np.maximum(push * grip, -1.0)) / s
+        new = np.where(np.isinf(grip) & (s > 0), np.log(np.maximum(push, 0.0)) / s, on)
+        return np.where(push == 0, log_q, new)
+
+
+def solve_projection(
+    log_q: Array, u: Array, t: float, n: Array
+) -> tuple[float, Literal["ok", "flat", "none"], Array]:
+    """Solve (6) for mu on log weights of any scale; the work behind `project`, without its checks.
+
+    Parameters
+    ----------
+    log_q, u, n : ndarray of float64, shape (rows,)
+        Logs of the weights, edges, multiplicities.
+    t : float
+        Temperature < 2.
+
+    Returns
+    -------
+    mu : float
+    status : {"ok", "flat", "none"}
+    log_new : ndarray of float64, shape (rows,)
+        Logs of the unnormalised new weights.
+    """
+    s = 1.0 - t
+    live = (n > 0) & ((log_q > -np.inf) | (s > 0))
+    positive, negative = bool(np.any(u[live] > 0)), bool(np.any(u[live] < 0))
+    if positive and negative:
+        mu = _zero_edge(log_q[live], u[live], t, n[live])
+        log_new = tilt(log_q, u, mu, t)
+        with limits():
+            spent = (log_new - log_q) * s < np.log(_SWITCH_OFF)
+        return mu, "ok", np.where(spent & (s > 0), -np.inf, log_new)
+    if not positive and not negative:
+        return 0.0, "ok", log_q
+    end = np.inf
+    if s > 0:
+        slope = _slope(log_q, u, s)[live & (u != 0)]
+        end = float(np.max(1.0 / (s * slope)))
+    kept = np.where(u == 0, log_q, -np.inf)
+    empty = not np.any(live & (kept > -np.inf))
+    return end if positive else -end, "none" if empty else "flat", kept
+
+
+def log_power_sum(log_q: Array, t: float, n: Array) -> float:
+    """Log of sum n q^(2-t): (2-t) log Z of unnormalised weights, -inf when all are off.
+
+    Examples
+    --------
+    >>> log_power_sum(np.array([0.0, -np.inf]), 0.5, np.array([1.0, 1.0]))
+    0.0
+    """
+    return float(logsumexp((2.0 - t) * log_q, b=n))
+
+
+def check_temperature(t: float) -> None:
+    """Refuse a temperature that is not finite and below 2.
+
+    Examples
+    --------
+    >>> check_temperature(2.0)
+    Traceback (most recent call last):
+    ValueError: t must be finite and < 2, got 2.0
+    """
+    if not -np.inf < t < 2:
+        raise ValueError(f"t must be finite and < 2, got {t}")
+
+
+def _zero_edge(log_q: Array, u: Array, t: float, n: Array) -> float:
+    """Root of the edge g(mu) = sum n e(mu) u, which decreases; both signs of u are present."""
+    log_n = np.log(n)
+
+    def edge(mu: float) -> float:
+        log_e = tilt(log_q, u, mu, t) + log_n
+        top = np.max(log_e)
+        # All rows off can only happen by rounding, at the end of a bracket.
+        return float(np.sum(np.exp(log_e - top) * u)) if top > -np.inf else 0.0
+
+    at_zero = edge(0.0) if np.any(log_q > -np.inf) else 0.0
+    if at_zero == 0.0:
+        return 0.0
+    # The case of a negative root is the other one seen in a mirror.
+    sign = 1.0 if at_zero > 0 else -1.0
+    low, high, scale = _bracket(lambda x: sign * edge(sign * x), _slope(log_q, u, 1.0 - t), sign * u, 1.0 - t)
+    if low == high:
+        return sign * low
+    root = brentq(
+        lambda x: edge(sign * x), low, high, xtol=1e-18 * scale, rtol=4 * np.finfo(float).eps, maxiter=1000
+    )
+    return sign * float(root)
+
+
+def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -> tuple[float, float, float]:
+    """Interval on which a positive, decreasing edge crosses 0, and the natural length of a step."""
+    scale = 1.0 / float(np.max(slope[np.isfinite(slope)]))
+    if s > 0:  # past this every row of positive u is off
+        cap = (1.0 + 1e-15) / (s * float(np.min(slope[u > 0])))
+    elif s < 0:  # here the first row of negative u becomes infinite
+        cap = 1.0 / (-s * float(np.max(slope[u < 0])))
+    else:
+        cap = np.inf
+    low, high = 0.0, min(scale, cap if s > 0 else cap / 2)
+    while edge(high) > 0:
+        low, high = high, min(2 * high, cap if s > 0 else (high + cap) / 2)
+        if low == high:
+            break
+    return low, high, scale
+
+
+def _slope(log_q: Array, u: Array, s: float) -> Array:
+    """|u| / q^(1-t): how fast a step moves a weight, relatively; inf for a row that is off at t < 1."""
+    with limits():
+        return np.where(u == 0, 0.0, np.abs(u) * np.exp(-s * log_q))
+
+
+def _rows(name: str, value: ArrayLike) -> Array:
+    x = np.asarray(value, np.float64)
+    if np.any(~(x >= 0)):
+        raise ValueError(f"{name} must be >= 0, got {x[~(x >= 0)].flat[0]}")
+    return x
+
+
+def _column(t: ArrayLike) -> NDArray[np.float64]:
+    """Give the leading axes of a measure a place for its rows."""
+    return np.asarray(t, np.float64)[..., None]
