@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bindings of Shard and Grower: checks, then plain memory.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "blocks.hpp"
+#include "border.hpp"
+#include "grower.hpp"
+#include "leaf_solver.hpp"
+#include "shard.hpp"
+
+namespace tada {
+namespace {
+
+using namespace nb::literals;
+
+template <class T>
+nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
+}
+
+template <class T>
+nb::object to_numpy(std::vector<T> values) {
+  const std::size_t n = values.size();
+  return to_numpy(std::move(values), {n});
+}
+
+Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical, std::size_t most) {
+  require(n_codes.size() > 0, "n_codes: needs one column at least");
+  require(is_categorical.size() == n_codes.size(), "is_categorical: must be as long as n_codes");
+  Layout layout;
+  layout.start.push_back(0);
+  for (std::size_t c = 0; c < n_codes.size(); ++c) {
+    require(n_codes.data()[c] >= 2 && static_cast<std::size_t>(n_codes.data()[c]) <= most,
+            "n_codes: each column has a value and a missing code at least, and no more than its type holds");
+    layout.start.push_back(layout.start.back() + static_cast<std::size_t>(n_codes.data()[c]));
+    layout.is_categorical.push_back(is_categorical.data()[c]);
+  }
+  return layout;
+}
+
+template <class Code>
+std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::int64_t, 1> n_codes,
+                                  Array<const bool, 1> is_categorical, Array<const bool, 1> positive,
+                                  std::optional<Array<const double, 1>> multiplicity,
+                                  std::optional<Array<const std::uint64_t, 1>> count, bool whole, double t,
+                                  std::size_t n_threads) {
+  const std::size_t n_columns = codes.shape(0), n_rows = codes.shape(1);
+  Layout layout = layout_of(n_codes, is_categorical, std::size_t{std::numeric_limits<Code>::max()} + 1);
+  require(layout.n_columns() == n_columns, "codes: needs a row for each entry of n_codes");
+  require(positive.size() == n_rows, "positive: must be as long as a column of codes");
+  require(n_rows < 0xffffffffULL, "codes: a shard holds fewer than 2^32 - 1 rows");
+  require(t < 2.0 && std::isfinite(t), "t: must be finite and below 2");
+  require(multiplicity.has_value() == count.has_value(), "count: comes with multiplicity");
+  const View<const double> m = multiplicity ? view(*multiplicity) : View<const double>{};
+  const View<const std::uint64_t> k = count ? view(*count) : View<const std::uint64_t>{};
+  if (multiplicity) require(m.size == n_rows && k.size == n_rows, "multiplicity: must be as long as positive");
+  nb::gil_scoped_release released;
+  for (std::size_t i = 0; i < m.size; ++i)
+    require(m[i] >= 0.0 && std::isfinite(m[i]) && (!whole || (m[i] <= 0x1p31 && std::floor(m[i]) == m[i])),
+            "multiplicity: must be finite, >= 0, and whole and at most 2^31 if it is said to be whole");
+  for (std::size_t c = 0; c < n_columns; ++c) {
+    Code most = 0;
+    for (std::size_t i = 0; i < n_rows; ++i) most = std::max(most, codes.data()[c * n_rows + i]);
+    require(most < layout.n_codes(c), "codes: outside n_codes");
+  }
+  const View<const std::uint8_t> y{reinterpret_cast<const std::uint8_t*>(positive.data()), n_rows};
+  return std::make_unique<Shard>(View<const Code>{codes.data(), n_columns * n_rows}, std::move(layout), y, m, k, whole,
+                                 t, n_threads);
+}
+
+void check_node(const Shard& shard, std::int64_t node, const char* message) {
+  require(node >= 0 && static_cast<std::size_t>(node) < shard.n_nodes(), message);
+}
+
+View<const std::int32_t> checked_leaves(const Shard& shard, const Array<const std::int32_t, 1>& leaves) {
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    check_node(shard, leaves.data()[i], "leaves: no such node in this shard");
+  return view(leaves);
+}
+
+void check_exponent(int exponent) {
+  require(exponent >= -1020 && exponent <= 1020, "exponent: must be within -1020..1020");
+}
+
+nb::object histogram_array(const Histogram& h) {
+  static_assert(sizeof(Cell) == 2 * sizeof(std::uint64_t));
+  const auto* first = reinterpret_cast<const std::uint64_t*>(h.data());
+  return to_numpy(std::vector<std::uint64_t>(first, first + 2 * h.size()), {2, h.size() / 2, 2});
+}
+
+Histogram histogram_from(const Grower& grower, Array<const std::uint64_t, 3> array) {
+  require(array.shape(0) == 2 && array.shape(1) == grower.layout().size() && array.shape(2) == 2,
+          "histogram: shape must be (2, codes of all columns, 2)");
+  Histogram h(2 * grower.layout().size());
+  for (std::size_t i = 0; i < h.size(); ++i) h[i] = {array.data()[2 * i], array.data()[2 * i + 1]};
+  return h;
+}
+
+nb::object shard_histogram(Shard& shard, std::int32_t node) {
+  check_node(shard, node, "node: no such node in this shard");
+  Histogram h(2 * shard.layout().size());
+  {
+    nb::gil_scoped_release released;
+    shard.histogram(node, h);
+  }
+  return histogram_array(h);
+}
+
+void shard_split(Shard& shard, std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
+                 Array<const std::uint8_t, 1> goes_left) {
+  check_node(shard, node, "node: no such node in this shard");
+  require(left > node && right > node && left != right && std::max(left, right) < 0x40000000,
+          "left, right: must be two new nodes");
+  require(column < shard.layout().n_columns(), "column: no such column");
+  require(goes_left.size() == shard.layout().n_codes(column), "goes_left: needs an entry a code of the column");
+  for (std::size_t i = 0; i < goes_left.size(); ++i)
+    require(goes_left.data()[i] <= 1, "goes_left: entries are 0 and 1");
+  nb::gil_scoped_release released;
+  shard.split(node, left, right, column, view(goes_left));
+}
+
+void put(std::vector<std::int64_t>& out, const ExactSum& sum) {
+  out.push_back(sum.high);
+  out.push_back(sum.low);
+}
+
+nb::tuple shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, int exponent) {
+  check_exponent(exponent);
+  const auto ids = checked_leaves(shard, leaves);
+  std::vector<LeafSums> sums;
+  {
+    nb::gil_scoped_release released;
+    sums = shard.leaf_sums(ids, exponent);
+  }
+  std::vector<std::int64_t> weight;
+  std::vector<std::uint64_t> count;
+  std::vector<double> extremes;
+  for (const LeafSums& s : sums) {
+    put(weight, s.weight);
+    count.insert(count.end(), {s.count, s.off});
+    extremes.insert(extremes.end(), {s.least, s.most});
+  }
+  const std::vector<std::size_t> shape{leaves.size(), 2, 2};
+  return nb::make_tuple(to_numpy(std::move(weight), shape), to_numpy(std::move(count), shape),
+                        to_numpy(std::move(extremes), shape));
+}
+
+nb::object shard_trial(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value, int exponent,
+                       int slope_exponent, double slope_cap) {
+  check_exponent(exponent);
+  check_exponent(slope_exponent);
+  const auto ids = checked_leaves(shard, leaves);
+  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  std::vector<TrialSums> sums;
+  {
+    nb::gil_scoped_release released;
+    sums = shard.trial(ids, view(value), exponent, slope_exponent, slope_cap);
+  }
+  std::vector<std::int64_t> out;
+  for (const TrialSums& s : sums) {
+    put(out, s.weight);
+    put(out, s.slope);
+  }
+  return to_numpy(std::move(out), {leaves.size(), 2, 2, 2});
+}
+
+nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value, double alpha,
+                     double clip, int exponent, int loss_exponent) {
+  check_exponent(exponent);
+  check_exponent(loss_exponent);
+  const auto ids = checked_leaves(shard, leaves);
+  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  require(clip > 0.0, "clip: must be positive");
+  Moments m;
+  {
+    nb::gil_scoped_release released;
+    m = shard.step(ids, view(value), alpha, clip, exponent, loss_exponent);
+  }
+  std::vector<std::int64_t> sums;
+  put(sums, m.loss);
+  put(sums, m.weight);
+  for (auto x : {m.off, m.wrong, m.n_off, m.n_capped}) sums.push_back(static_cast<std::int64_t>(x));
+  return nb::make_tuple(to_numpy(std::move(sums)),
+                        to_numpy(std::vector<double>{m.least, m.most, m.most_weight, m.most_fixed}));
+}
+
+nb::object next_request(Grower& grower) {
+  Request r;
+  if (!grower.next(r)) return nb::none();
+  return nb::make_tuple(r.node, r.left, r.right, r.split.column, to_numpy(std::move(r.goes_left)), r.build);
+}
+
+// The grown tree: feature, last code that goes left, left, right, missing_left, codes that go right with their
+// offsets, multiplicity, gain; an entry a node.
+nb::tuple grown_tree(const Grower& grower) {
+  std::vector<std::int32_t> feature, left, right, right_codes;
+  std::vector<std::int64_t> last_left, code_start{0};
+  std::vector<std::uint8_t> missing_left;
+  std::vector<std::uint64_t> count;
+  std::vector<double> gain;
+  for (const GrownNode& node : grower.nodes()) {
+    const bool leaf = node.left < 0;
+    feature.push_back(leaf ? -1 : static_cast<std::int32_t>(node.split.column));
+    last_left.push_back(leaf ? 0 : static_cast<std::int64_t>(node.split.last_left));
+    left.push_back(node.left);
+    right.push_back(node.right);
+    missing_left.push_back(!leaf && node.split.missing_left);
+    if (!leaf) right_codes.insert(right_codes.end(), node.split.right_codes.begin(), node.split.right_codes.end());
+    code_start.push_back(static_cast<std::int64_t>(right_codes.size()));
+    count.push_back(node.positive.count + node.negative.count);
+    gain.push_back(node.gain);
+  }
+  return nb::make_tuple(to_numpy(std::move(feature)), to_numpy(std::move(last_left)), to_numpy(std::move(left)),
+                        to_numpy(std::move(right)), to_numpy(std::move(missing_left)),
+                        to_numpy(std::move(right_codes)), to_numpy(std::move(code_start)),
+                        to_numpy(std::move(count)), to_numpy(std::move(gain)));
+}
+
+// The conversation of tree.grow with one shard, without leaving C++.
+nb::object grow_here(Grower& grower, Shard& shard) {
+  require(grower.layout().start == shard.layout().start, "grower: made for other columns than the shard");
+  {
+    nb::gil_scoped_release released;
+    Histogram h = grower.spare();
+    shard.histogram(0, h);
+    grower.begin(std::move(h), shard.pool());
+    for (Request r; grower.next(r);) {
+      shard.split(r.node, r.left, r.right, r.split.column, {r.goes_left.data(), r.goes_left.size()});
+      if (r.build < 0) continue;
+      Histogram built = grower.spare();
+      shard.histogram(r.build, built);
+      grower.supply(std::move(built), shard.pool());
+    }
+  }
+  return to_numpy(grower.leaves());
+}
+
+using Statistics = Array<const double, 3>;
+
+std::vector<LeafStatistics> statistics_from(const Statistics& array, std::size_t n_leaves) {
+  require(array.shape(0) == n_leaves && array.shape(1) == 2 && array.shape(2) == 4,
+          "statistics: shape must be (leaves, 2, 4)");
+  std::vector<LeafStatistics> out;
+  for (const double* p = array.data(); out.size() < 2 * n_leaves; p += 4) out.push_back({p[0], p[1], p[2], p[3]});
+  return out;
+}
+
+Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
+  return [&shard, ids](const std::vector<std::size_t>& leaves, const std::vector<double>& value, int exponent,
+                       int slope_exponent, double slope_cap) {
+    std::vector<std::int32_t> some;
+    for (auto i : leaves) some.push_back(ids[i]);
+    return shard.trial({some.data(), some.size()}, {value.data(), value.size()}, exponent, slope_exponent,
+                       slope_cap);
+  };
+}
+
+// statistics: count, weight, least, most of each (leaf, class), as leaf_sums says them, in units of one example.
+nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves, Statistics statistics, double ridge,
+                              double cap, double most_multiplicity) {
+  const auto ids = checked_leaves(shard, leaves);
+  const auto sums = statistics_from(statistics, ids.size);
+  std::vector<double> v;
+  {
+    nb::gil_scoped_release released;
+    v = solve_leaves(sums, shard.s(), ridge, cap, most_multiplicity, trial_on(shard, ids));
+  }
+  return to_numpy(std::move(v));
+}
+
+double shard_solve_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
+                        Statistics statistics, double start, double cap, double most_multiplicity) {
+  const auto ids = checked_leaves(shard, leaves);
+  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  const auto sums = statistics_from(statistics, ids.size);
+  nb::gil_scoped_release released;
+  return solve_step(sums, {value.data(), value.data() + value.size()}, shard.s(), start, cap, most_multiplicity,
+                    trial_on(shard, ids));
+}
+
+std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical, double t,
+                                    std::size_t max_leaves, std::size_t max_depth, bool heaviest,
+                                    double min_leaf_mass, std::uint64_t min_count, bool pure_allowed) {
+  Policy policy;
+  policy.max_leaves = max_leaves;
+  policy.max_depth = max_depth;
+  policy.heaviest = heaviest;
+  policy.min_leaf_mass = min_leaf_mass;
+  policy.limits.s = 1.0 - t;
+  policy.limits.min_count = std::min<std::uint64_t>(min_count, std::uint64_t{1} << 62);
+  policy.limits.pure_allowed = pure_allowed;
+  return std::make_unique<Grower>(layout_of(n_codes, is_categorical, 65536), policy);
+}
+
+}  // namespace
+
+void bind_core(nb::module_& m) {
+  nb::class_<Shard>(m, "Shard")
+      .def(nb::new_(&make_shard<std::uint8_t>), "codes"_a.noconvert(), "n_codes"_a.noconvert(),
+           "is_categorical"_a.noconvert(), "positive"_a.noconvert(), "multiplicity"_a.noconvert().none(),
+           "count"_a.noconvert().none(), "whole"_a, "t"_a, "n_threads"_a)
+      .def(nb::new_(&make_shard<std::uint16_t>), "codes"_a.noconvert(), "n_codes"_a.noconvert(),
+           "is_categorical"_a.noconvert(), "positive"_a.noconvert(), "multiplicity"_a.noconvert().none(),
+           "count"_a.noconvert().none(), "whole"_a, "t"_a, "n_threads"_a)
+      .def_prop_ro("n_rows", &Shard::n_rows)
+      .def_prop_ro("n_positive", &Shard::n_positive)
+      .def("order", [](const Shard& s) { return to_numpy(s.order()); })
+      .def("log_weights", [](const Shard& s) { return to_numpy(s.log_weights()); })
+      .def("scores", [](const Shard& s) { return to_numpy(s.scores()); })
+      .def("begin_tree",
+           [](Shard& s, int exponent) {
+             require(exponent >= -1020 && exponent <= 1020, "exponent: must be within -1020..1020");
+             nb::gil_scoped_release released;
+             s.begin_tree(exponent);
+           })
+      .def("histogram", &shard_histogram, "node"_a)
+      .def("split", &shard_split, "node"_a, "left"_a, "right"_a, "column"_a, "goes_left"_a.noconvert())
+      .def("leaf_sums", &shard_leaf_sums, "leaves"_a.noconvert(), "exponent"_a)
+      .def("trial", &shard_trial, "leaves"_a.noconvert(), "value"_a.noconvert(), "exponent"_a, "slope_exponent"_a,
+           "slope_cap"_a)
+      .def("step", &shard_step, "leaves"_a.noconvert(), "value"_a.noconvert(), "alpha"_a, "clip"_a, "exponent"_a,
+           "loss_exponent"_a)
+      .def("solve_leaves", &shard_solve_leaves, "leaves"_a.noconvert(), "statistics"_a.noconvert(), "ridge"_a,
+           "cap"_a, "most_multiplicity"_a)
+      .def("solve_step", &shard_solve_step, "leaves"_a.noconvert(), "value"_a.noconvert(),
+           "statistics"_a.noconvert(), "start"_a, "cap"_a, "most_multiplicity"_a);
+  nb::class_<Grower>(m, "Grower")
+      .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a, "max_leaves"_a,
+           "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)
+      .def("begin",
+           [](Grower& g, Array<const std::uint64_t, 3> h) {
+             Pool alone(1);
+             g.begin(histogram_from(g, h), alone);
+           })
+      .def("next", &next_request)
+      .def("supply",
+           [](Grower& g, Array<const std::uint64_t, 3> h) {
+             Pool alone(1);
+             g.supply(histogram_from(g, h), alone);
+           })
+      .def("leaves", [](const Grower& g) { return to_numpy(g.leaves()); })
+      .def("tree", &grown_tree);
+  m.def("grow", &grow_here, "grower"_a, "shard"_a);
+  m.def("stepped", &stepped, "l"_a, "c"_a, "s"_a);
+  m.def("exact_exponent", &exact_exponent, "bound"_a);
+}
+
+}  // namespace tada

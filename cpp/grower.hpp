@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grows one tree from histograms: which leaf is split next and how. It never sees rows; the conversation is
+//
+//   begin(root histogram); while (next(request)) { every shard applies request.split;
+//                                                 if (request.build >= 0) supply(histogram of that node); }
+//
+// Histograms are sums over all shards; the larger sibling's is the parent's minus the smaller one's, exactly.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "split.hpp"
+
+namespace tada {
+
+struct Policy {
+  std::size_t max_leaves = 8;      // 0: no limit
+  std::size_t max_depth = 0;       // 0: no limit
+  bool heaviest = false;           // split the leaf of most mass; else the one whose split lowers the risk most
+  double min_leaf_mass = 0.0;      // share of the root's mass
+  Limits limits;                   // min_mass is set from min_leaf_mass when a tree begins
+};
+
+struct Request {
+  std::int32_t node = 0, left = 0, right = 0;
+  Split split;
+  std::vector<std::uint8_t> goes_left;  // one entry a code of the column
+  std::int32_t build = -1;              // the child whose histogram is wanted, -1: none
+};
+
+struct GrownNode {
+  std::int32_t left = -1, right = -1;  // -1: a leaf
+  std::uint32_t depth = 0;
+  Split split;
+  Cell positive, negative;
+  double gain = 0.0;  // fall of the risk over the root's mass
+};
+
+class Grower {
+ public:
+  Grower(Layout layout, Policy policy) : layout_(std::move(layout)), policy_(policy) {}
+
+  void begin(Histogram root, Pool& pool);
+  bool next(Request& request);
+  void supply(Histogram built, Pool& pool);
+
+  const Layout& layout() const { return layout_; }
+  const std::vector<GrownNode>& nodes() const { return nodes_; }
+  std::vector<std::int32_t> leaves() const;
+  Histogram spare();  // a zeroed histogram, reused from a node that needs it no more
+
+ private:
+  struct Leaf {
+    std::int32_t node;
+    double risk;
+    Split split;  // loss infinite: cannot be split
+    Histogram histogram;
+  };
+
+  double risk_of(const GrownNode& node) const;
+  bool may_split(const GrownNode& node) const;
+  void add_leaf(std::int32_t node, Histogram histogram, Pool& pool);
+  std::size_t choose() const;
+
+  Layout layout_;
+  Policy policy_;
+  Limits limits_;
+  double root_mass_ = 0.0;
+  std::size_t n_leaves_ = 0;
+  std::vector<GrownNode> nodes_;
+  std::vector<Leaf> open_;  // leaves that can be split
+  std::vector<Histogram> spare_;
+  Histogram parent_;                     // of the split under way
+  std::int32_t built_ = -1, other_ = -1;  // children whose histograms are under way: supplied, subtracted
+};
+
+}  // namespace tada

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leaf_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "blocks.hpp"
+
+namespace tada {
+namespace {
+
+constexpr int kPasses = 100;  // bisection alone would have arrived
+
+struct Bracket {
+  double low, high, v = 0.0, last = INFINITY;
+  bool done = false;
+  double inside(double x) const { return std::min(high, std::max(low, x)); }
+  double middle() const { return low + (high - low) / 2.0; }
+  // One safeguarded Newton step from v, where the function is g and its slope -slope; the size of the step. The
+  // bracket is halved instead when the step would leave it, or is more than half of the last one: Newton crawls
+  // down an exponential.
+  double advance(double g, double slope) {
+    (g > 0.0 ? low : high) = v;
+    const double newton = v + g / slope;
+    const bool quick = newton > low && newton < high && 2.0 * std::fabs(newton - v) <= last;
+    const double next = quick ? newton : middle();
+    last = std::fabs(next - v);
+    v = next;
+    return last;
+  }
+};
+
+// The largest log weight of a leaf's rows after a trial: a weight grows with what it was. Tight, because sums are
+// rounded relative to it.
+double most_after(const LeafStatistics& p, const LeafStatistics& n, double v, double s) {
+  return std::max(p.count > 0.0 ? stepped(p.most, v, s) : -INFINITY,
+                  n.count > 0.0 ? stepped(n.most, -v, s) : -INFINITY);
+}
+
+// How sums of e and of its slope e^t are scaled, for weights up to exp(most).
+struct Scales {
+  int exponent, slope_exponent;
+  double slope_cap;
+  Scales(double most, double s, double most_multiplicity) {
+    most = std::min(most, log_weight_cap(s));
+    // e^t grows with e for t >= 0; for t < 0 it has no bound, and a capped slope only makes a step longer.
+    const double t = 1.0 - s;
+    slope_cap = std::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0);
+    exponent = exact_exponent(most_multiplicity * std::exp(most));
+    slope_exponent = exact_exponent(most_multiplicity * slope_cap);
+  }
+};
+
+// Where the root must lie: past it every weight of one class is off (t < 1) or one becomes infinite (t > 1).
+Bracket bracket_of(const LeafStatistics& p, const LeafStatistics& n, double s, double ridge, double cap) {
+  auto reach = [&](const LeafStatistics& off_first, const LeafStatistics& infinite_first) {
+    if (s > 0.0) return off_first.count > 0.0 ? std::exp(s * off_first.most) / s : 0.0;
+    if (s < 0.0 && infinite_first.count > 0.0) return std::exp(s * infinite_first.most) / -s;
+    return cap;
+  };
+  Bracket b{-std::min(cap, reach(n, p)), std::min(cap, reach(p, n))};
+  const double g = p.weight - n.weight;
+  if (ridge > 0.0) {
+    b.low = std::max(b.low, std::min(0.0, g / ridge));
+    b.high = std::min(b.high, std::max(0.0, g / ridge));
+  } else if (n.weight == 0.0 && n.count == 0.0) {
+    b.low = b.high;
+  } else if (p.weight == 0.0 && p.count == 0.0) {
+    b.high = b.low;
+  }
+  if (g >= 0.0) b.low = std::max(b.low, 0.0);
+  if (g <= 0.0) b.high = std::min(b.high, 0.0);
+  b.v = b.inside(0.0);
+  b.done = !(b.low < b.high);
+  return b;
+}
+
+// The root when all rows of a class have its mean weight.
+double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, double ridge, Bracket b) {
+  const double lp = std::log(p.weight / p.count), ln = std::log(n.weight / n.count);
+  for (int i = 0; i < kPasses; ++i) {
+    const double mp = p.count > 0.0 ? stepped(lp, b.v, s) : -INFINITY;
+    const double mn = n.count > 0.0 ? stepped(ln, -b.v, s) : -INFINITY;
+    const double ep = p.count * std::exp(mp), en = n.count * std::exp(mn);
+    // e^t = e / e^s, and 0 where the weight is off.
+    const double slope = (ep > 0.0 ? ep * std::exp(-s * mp) : 0.0) + (en > 0.0 ? en * std::exp(-s * mn) : 0.0);
+    if (b.advance(ep - en - ridge * b.v, slope + ridge) <= 1e-15 * std::fabs(b.v)) break;
+  }
+  return b.v;
+}
+
+}  // namespace
+
+std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge, double cap,
+                                 double most_multiplicity, const Trial& trial) {
+  const std::size_t n_leaves = statistics.size() / 2;
+  std::vector<Bracket> state(n_leaves);
+  for (std::size_t i = 0; i < n_leaves; ++i) {
+    const LeafStatistics &p = statistics[2 * i], &n = statistics[2 * i + 1];
+    state[i] = bracket_of(p, n, s, ridge, cap);
+    if (!state[i].done && (p.weight > 0.0 || n.weight > 0.0)) {
+      const double start = two_weights(p, n, s, ridge, state[i]);
+      if (start > state[i].low && start < state[i].high) state[i].v = start;
+      state[i].done = s == 0.0;  // there the mean weights are all that matters
+    }
+  }
+  // A step this small (relative) leaves an error of its square, but for kinks: the slope jumps where a weight
+  // switches off for t <= 0.
+  const double small = s < 1.0 ? 1e-7 : 1e-13;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    std::vector<std::size_t> active;
+    std::vector<double> value;
+    double most = -INFINITY;
+    for (std::size_t i = 0; i < n_leaves; ++i)
+      if (!state[i].done) {
+        active.push_back(i);
+        value.push_back(state[i].v);
+        most = std::max(most, most_after(statistics[2 * i], statistics[2 * i + 1], state[i].v, s));
+      }
+    if (active.empty()) break;
+    const Scales scales(most, s, most_multiplicity);
+    const auto sums = trial(active, value, scales.exponent, scales.slope_exponent, scales.slope_cap);
+    for (std::size_t j = 0; j < active.size(); ++j) {
+      Bracket& b = state[active[j]];
+      const TrialSums &p = sums[2 * j], &n = sums[2 * j + 1];
+      const double g = p.weight.value(scales.exponent) - n.weight.value(scales.exponent) - ridge * b.v;
+      const double slope = p.slope.value(scales.slope_exponent) + n.slope.value(scales.slope_exponent) + ridge;
+      b.done = g == 0.0 || b.advance(g, slope) <= small * std::fabs(b.v);
+    }
+  }
+  std::vector<double> v(n_leaves);
+  for (std::size_t i = 0; i < n_leaves; ++i) v[i] = state[i].v;
+  return v;
+}
+
+double solve_step(const std::vector<LeafStatistics>& statistics, const std::vector<double>& value, double s,
+                  double start, double cap, double most_multiplicity, const Trial& trial) {
+  Bracket b{-INFINITY, INFINITY};
+  // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1).
+  double reach[2] = {s > 0.0 ? 0.0 : cap, s > 0.0 ? 0.0 : cap};  // against, along
+  std::vector<std::size_t> all(value.size());
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    all[i / 2] = i / 2;
+    const double u = i % 2 == 0 ? value[i / 2] : -value[i / 2];
+    if (s == 0.0 || u == 0.0 || statistics[i].count == 0.0) continue;
+    const double end = std::exp(s * statistics[i].most) / std::fabs(s * u);
+    double& side = reach[(u > 0.0) == (s > 0.0)];
+    side = s > 0.0 ? std::max(side, end) : std::min(side, end);
+  }
+  b.low = -reach[0];
+  b.high = reach[1];
+  b.v = start > b.low && start < b.high ? start : b.middle();
+  for (int pass = 0; pass < kPasses && b.low < b.high; ++pass) {
+    std::vector<double> moves(value.size());
+    double most = -INFINITY, g = 0.0, slope = 0.0;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      moves[i] = b.v * value[i];
+      most = std::max(most, most_after(statistics[2 * i], statistics[2 * i + 1], moves[i], s));
+    }
+    const Scales scales(most, s, most_multiplicity);
+    const auto sums = trial(all, moves, scales.exponent, scales.slope_exponent, scales.slope_cap);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const TrialSums &p = sums[2 * i], &n = sums[2 * i + 1];
+      g += value[i] * (p.weight.value(scales.exponent) - n.weight.value(scales.exponent));
+      slope += value[i] * value[i] * (p.slope.value(scales.slope_exponent) + n.slope.value(scales.slope_exponent));
+    }
+    if (g == 0.0 || b.advance(g, slope) <= 1e-15 * std::fabs(b.v)) break;
+  }
+  return b.v;
+}
+
+}  // namespace tada

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact leaf values: for each leaf the v at which the tempered loss of its rows plus ridge v^2 / 2 is least,
+//
+//   G(v) = sum w_i y_i e_i(v) - ridge v = 0,   e_i(v) = exp_t(log_t e_i - y_i v),
+//
+// G decreasing. The driver's side: it sees only sums by (leaf, class). The start solves the same equation with
+// every class's weights at their mean (exact in the first round, and always at t = 1), then safeguarded Newton.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "shard.hpp"
+
+namespace tada {
+
+struct LeafStatistics {
+  double count, weight, least, most;  // multiplicity, sum w e, log weights of the rows that are on
+};
+
+using Trial = std::function<std::vector<TrialSums>(const std::vector<std::size_t>& leaves,
+                                                   const std::vector<double>& value, int exponent,
+                                                   int slope_exponent, double slope_cap)>;
+
+// statistics: index 2 * leaf + class. |v| <= cap. most_multiplicity bounds the multiplicity of a row.
+std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge, double cap,
+                                 double most_multiplicity, const Trial& trial);
+
+// The exact step (6): alpha with sum w u e(alpha) = 0 for u = y value, decreasing in alpha; |alpha| <= cap for t >= 1.
+double solve_step(const std::vector<LeafStatistics>& statistics, const std::vector<double>& value, double s,
+                  double start, double cap, double most_multiplicity, const Trial& trial);
+
+}  // namespace tada

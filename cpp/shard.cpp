@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a shard and growing a tree on it; the passes over leaves are in passes.cpp.
+#include "shard.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fastmath.hpp"
+
+namespace tada {
+namespace {
+
+constexpr std::size_t kWorthThreads = 1 << 15;  // updates below which waking a thread costs more than it brings
+
+// by_row[i][c] = by_column[c][i] = codes[c][order[i]], in blocks of rows that stay in the cache.
+template <class Code>
+void arrange(View<const Code> codes, const std::vector<std::uint32_t>& order, std::size_t n_given,
+             std::size_t n_columns, CodeTable<Code>& table, Pool& pool) {
+  const std::size_t n = order.size(), block = 1024;
+  table.by_row.resize(n * n_columns);
+  table.by_column.resize(n * n_columns);
+  pool.run((n + block - 1) / block, [&](std::size_t chunk) {
+    const std::size_t first = chunk * block, last = std::min(n, first + block);
+    for (std::size_t c = 0; c < n_columns; ++c)
+      for (std::size_t i = first; i < last; ++i) {
+        const Code code = codes[c * n_given + order[i]];
+        table.by_column[c * n + i] = code;
+        table.by_row[i * n_columns + c] = code;
+      }
+  });
+}
+
+// Stable partition of rows[begin, end) (and what lies beside them) by their code of one column.
+template <class Code, bool kBeside>
+std::size_t partition(const Code* column, View<const std::uint8_t> goes_left, std::size_t begin, std::size_t end,
+                      std::uint32_t* rows, std::uint32_t* beside, std::uint32_t* spare_rows,
+                      std::uint32_t* spare_beside) {
+  std::size_t left = begin, right = begin;
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::uint32_t row = rows[i];
+    const std::size_t is_left = goes_left[column[row]];
+    rows[left] = row;
+    spare_rows[right] = row;
+    if constexpr (kBeside) {
+      const std::uint32_t x = beside[i];
+      beside[left] = x;
+      spare_beside[right] = x;
+    }
+    left += is_left;
+    right += 1 - is_left;
+  }
+  std::copy(spare_rows + begin, spare_rows + right, rows + left);
+  if constexpr (kBeside) std::copy(spare_beside + begin, spare_beside + right, beside + left);
+  return left;
+}
+
+}  // namespace
+
+template <class Code>
+Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive,
+             View<const double> multiplicity, View<const std::uint64_t> count, bool whole, double t,
+             std::size_t n_threads)
+    : layout_(std::move(layout)), unit_(multiplicity.size == 0), whole_(whole), s_(1.0 - t), pool_(n_threads) {
+  const std::size_t n_given = positive.size;
+  order_.reserve(n_given);
+  for (int k = 0; k < 2; ++k) {
+    for (std::size_t i = 0; i < n_given; ++i)
+      if ((positive[i] != 0) == (k == 0) && (unit_ || multiplicity[i] > 0.0))
+        order_.push_back(static_cast<std::uint32_t>(i));
+    if (k == 0) n_positive_ = order_.size();
+  }
+  const std::size_t n = order_.size();
+  arrange(codes, order_, n_given, layout_.n_columns(), codes_.emplace<CodeTable<Code>>(), pool_);
+  if (!unit_) {
+    multiplicity_.resize(n);
+    cell_of_row_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      multiplicity_[i] = multiplicity[order_[i]];
+      cell_of_row_[i].count = count[order_[i]];
+    }
+  } else {
+    fixed_.resize(n);
+    spare_fixed_.resize(n);
+  }
+  log_weight_.assign(n, 0.0);
+  weight_.assign(n, 1.0);
+  score_.assign(n, 0.0);
+  rows_.resize(n);
+  spare_rows_.resize(n);
+}
+
+template Shard::Shard(View<const std::uint8_t>, Layout, View<const std::uint8_t>, View<const double>,
+                      View<const std::uint64_t>, bool, double, std::size_t);
+template Shard::Shard(View<const std::uint16_t>, Layout, View<const std::uint8_t>, View<const double>,
+                      View<const std::uint64_t>, bool, double, std::size_t);
+
+void Shard::begin_tree(int scale_exponent) {
+  const std::size_t n = n_rows();
+  const double scale = std::ldexp(1.0, scale_exponent);
+  auto nearest = [&](double x) { return (x * scale + fast::kRound) - fast::kRound; };  // half to even
+  for (std::size_t i = 0; i < n; ++i) rows_[i] = static_cast<std::uint32_t>(i);
+  if (unit_) {
+    for (std::size_t i = 0; i < n; ++i) fixed_[i] = static_cast<std::uint32_t>(nearest(weight_[i]));
+  } else if (whole_) {
+    for (std::size_t i = 0; i < n; ++i)
+      cell_of_row_[i].weight = static_cast<std::uint64_t>(nearest(weight_[i])) *
+                               static_cast<std::uint64_t>(multiplicity_[i]);
+  } else {
+    for (std::size_t i = 0; i < n; ++i)
+      cell_of_row_[i].weight = static_cast<std::uint64_t>(nearest(weight_[i] * multiplicity_[i]));
+  }
+  nodes_.assign(1, NodeRows{{0, n_positive_}, {n_positive_, n}});
+}
+
+void Shard::histogram(std::int32_t id, Histogram& out) {
+  const NodeRows node = nodes_[static_cast<std::size_t>(id)];
+  const std::size_t n_columns = layout_.n_columns(), n_cells = layout_.size();
+  const std::size_t work = (node.size(0) + node.size(1)) * n_columns;
+  const std::size_t parts = work < kWorthThreads || pool_.n_threads() == 1
+                                ? 1
+                                : std::min(n_columns, 2 * pool_.n_threads());
+  std::visit(
+      [&](const auto& table) {
+        using Code = typename std::decay_t<decltype(table)>::code_type;
+        const RowCodes<Code> codes{table.by_row.data(), n_rows(), n_columns};
+        auto one = [&](std::size_t chunk) {
+          const std::size_t k = chunk % 2, part = chunk / 2;
+          const std::size_t first = part * n_columns / parts, last = (part + 1) * n_columns / parts;
+          const View<Cell> cells{out.data() + k * n_cells, n_cells};
+          const View<const std::uint32_t> rows{rows_.data() + node.begin[k], node.size(static_cast<int>(k))};
+          if (unit_)
+            add_unit_rows(codes, layout_, rows, {fixed_.data() + node.begin[k], rows.size}, first, last, cells);
+          else
+            add_weighted_rows(codes, layout_, rows, {cell_of_row_.data(), cell_of_row_.size()}, first, last, cells);
+        };
+        if (parts == 1) {
+          one(0);
+          one(1);
+        } else {
+          pool_.run(2 * parts, one);
+        }
+      },
+      codes_);
+}
+
+void Shard::split(std::int32_t id, std::int32_t left, std::int32_t right, std::size_t column,
+                  View<const std::uint8_t> goes_left) {
+  const NodeRows node = nodes_[static_cast<std::size_t>(id)];
+  nodes_.resize(std::max(nodes_.size(), static_cast<std::size_t>(std::max(left, right)) + 1));
+  NodeRows child[2] = {node, node};
+  std::visit(
+      [&](const auto& table) {
+        using Code = typename std::decay_t<decltype(table)>::code_type;
+        const Code* codes = table.by_column.data() + column * n_rows();
+        auto one = [&](std::size_t k) {
+          const auto run = unit_ ? partition<Code, true> : partition<Code, false>;
+          child[0].end[k] = child[1].begin[k] =
+              run(codes, goes_left, node.begin[k], node.end[k], rows_.data(), fixed_.data(), spare_rows_.data(),
+                  spare_fixed_.data());
+        };
+        if (node.size(0) + node.size(1) < kWorthThreads) {
+          one(0);
+          one(1);
+        } else {
+          pool_.run(2, one);
+        }
+      },
+      codes_);
+  nodes_[static_cast<std::size_t>(left)] = child[0];
+  nodes_[static_cast<std::size_t>(right)] = child[1];
+}
+
+}  // namespace tada

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows: binned codes sorted by class, multiplicities, log weights. Everything that looks at rows is here;
+// what is decided from the answers (growth, leaf values, steps) is not. All answers are integers that add, so
+// several shards, threads and row orders give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "exact_sum.hpp"
+#include "histogram.hpp"
+#include "pool.hpp"
+
+namespace tada {
+
+template <class Code>
+struct CodeTable {
+  using code_type = Code;
+  std::vector<Code> by_row;     // histograms: the codes of a row share a cache line
+  std::vector<Code> by_column;  // partition: one column of many rows
+};
+
+// Rows of a node: a range of the row order for each class.
+struct NodeRows {
+  std::size_t begin[2] = {0, 0}, end[2] = {0, 0};  // 0: positive, 1: negative
+  std::size_t size(int k) const { return end[k] - begin[k]; }
+};
+
+// What a (leaf, class) says of itself before a step. Index 2 * leaf + class in vectors of these.
+struct LeafSums {
+  ExactSum weight;            // sum w e
+  std::uint64_t count = 0;    // multiplicity, in the units of the cells
+  std::uint64_t off = 0;      // of it, weights that are off
+  double least = 0, most = 0; // log weights of the rows that are on; +inf, -inf when there are none
+};
+
+struct TrialSums {
+  ExactSum weight, slope;  // sum w e(v), sum w e(v)^t
+};
+
+// After a step, over all rows.
+struct Moments {
+  ExactSum loss;                           // sum w e^(2-t)
+  ExactSum weight;                         // sum w e
+  double least = 0, most = 0;              // of e^(2-t)
+  double most_weight = 0, most_fixed = 0;  // of e, of what the fixed-point weights are made from (e or w e)
+  std::uint64_t off = 0, wrong = 0;        // multiplicity of weights that are off, of margins <= 0
+  std::uint64_t n_off = 0, n_capped = 0;   // rows
+  void merge(const Moments& o);
+};
+
+class Shard {
+ public:
+  // codes: column-major as binning.encode gives them. Rows of multiplicity 0 are dropped. multiplicity, count:
+  // empty when every row counts once. whole: all multiplicities are whole, so a row's fixed-point weight is its
+  // multiplicity times that of one example.
+  template <class Code>
+  Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive, View<const double> multiplicity,
+        View<const std::uint64_t> count, bool whole, double t, std::size_t n_threads);
+
+  const Layout& layout() const { return layout_; }
+  std::size_t n_rows() const { return order_.size(); }
+  std::size_t n_positive() const { return n_positive_; }
+  const std::vector<std::uint32_t>& order() const { return order_; }
+  const std::vector<double>& log_weights() const { return log_weight_; }
+  const std::vector<double>& scores() const { return score_; }
+  std::size_t n_nodes() const { return nodes_.size(); }
+  const NodeRows& node(std::int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  Pool& pool() { return pool_; }
+  double s() const { return s_; }
+
+  // Growth.
+  void begin_tree(int scale_exponent);  // fixed-point weights: round(2^scale_exponent e), see class comment
+  void histogram(std::int32_t node, Histogram& out);
+  void split(std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
+             View<const std::uint8_t> goes_left);
+
+  // Leaves and step. `value` and `alpha` by leaf; a row's log weight moves by c = alpha y value.
+  std::vector<LeafSums> leaf_sums(View<const std::int32_t> leaves, int exponent);
+  std::vector<TrialSums> trial(View<const std::int32_t> leaves, View<const double> value, int exponent,
+                               int slope_exponent, double slope_cap);
+  Moments step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip, int exponent,
+               int loss_exponent);
+
+ private:
+  struct Chunk {
+    std::size_t leaf, k, begin, end;  // rows [begin, end) of a leaf's class k
+  };
+  std::vector<Chunk> chunks_of(View<const std::int32_t> leaves) const;
+  double multiplicity_of(std::size_t row) const { return unit_ ? 1.0 : multiplicity_[row]; }
+  std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
+  std::size_t gather(const std::uint32_t* rows, std::size_t n, double* l) const;
+  void weigh(const std::uint32_t* rows, std::size_t n, double* x) const;
+  void tally(const std::uint32_t* rows, std::size_t n, double y, const double* e, double* e_power, int exponent,
+             int loss_exponent, Moments& out) const;
+
+  Layout layout_;
+  std::variant<CodeTable<std::uint8_t>, CodeTable<std::uint16_t>> codes_;
+  bool unit_, whole_;
+  double s_;
+  std::size_t n_positive_ = 0;
+  std::vector<std::uint32_t> order_;  // the row of the caller that each row of ours is
+  std::vector<double> multiplicity_;  // empty when unit_
+  std::vector<Cell> cell_of_row_;     // fixed-point weight and count, by row; empty when unit_
+  std::vector<double> log_weight_, weight_, score_;  // l, e = exp(l), H
+  std::vector<std::uint32_t> rows_, fixed_;          // row order of the tree; fixed-point weights beside it
+  std::vector<std::uint32_t> spare_rows_, spare_fixed_;
+  std::vector<NodeRows> nodes_;
+  Pool pool_;
+};
+
+}  // namespace tada

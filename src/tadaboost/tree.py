@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flat decision tree, and the conversation that grows one.
+
+A `Tree` is a tuple of arrays with an entry a node: root 0, the k-th split makes nodes 2k+1 (left) and 2k+2 (right).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tadaboost import _core
+from tadaboost.binning import Bins
+
+__all__ = ["Tree", "grow"]
+
+
+class Tree(NamedTuple):
+    """A decision tree as arrays, an entry a node, root 0.
+
+    Attributes
+    ----------
+    feature : ndarray of int32
+        The column that the node asks about; -1 marks a leaf.
+    threshold : ndarray of float64
+        ``x <= threshold`` goes left (numeric nodes; 0 elsewhere).
+    left, right : ndarray of int32
+        Children; -1 in a leaf.
+    value : ndarray of float64
+        What a leaf adds to the score, before its tree's coefficient (psi_t scale); 0 in inner nodes.
+    missing_left : ndarray of bool
+        Where a missing value goes, and a level that training never saw.
+    is_categorical : ndarray of bool
+        Whether the node sends the levels in `categories` right and other known levels left.
+    categories : ndarray of int32
+        Level codes that go right: those of node i are ``categories[category_start[i]:category_start[i + 1]]``,
+        sorted.
+    category_start : ndarray of int64, one longer than the others
+        Offsets into `categories`.
+    mass : ndarray of float64
+        Multiplicity of the training rows in the node.
+    gain : ndarray of float64
+        Fall of the expected tempered Bayes risk (20) by the split, weights normalised to sum 1; 0 in leaves.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    is_categorical: NDArray[np.bool_]
+    categories: NDArray[np.int32]
+    category_start: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    gain: NDArray[np.float64]
+
+
+def grow(grower: Any, shards: Sequence[Any]) -> NDArray[np.int32]:
+    """Grow one tree over `shards` by messages; the node ids of its leaves.
+
+    The driver never sees rows: it adds the shards' integer histograms, so the tree is the same, bit for bit,
+    for any number of shards. With one shard ``_core.grow`` holds the same conversation without leaving C++.
+
+    Parameters
+    ----------
+    grower : _core.Grower
+        The growth policy; holds the tree afterwards.
+    shards : sequence of _core.Shard
+        Each after its ``begin_tree``.
+    """
+    grower.begin(sum(shard.histogram(0) for shard in shards))
+    while (request := grower.next()) is not None:
+        node, left, right, column, goes_left, build = request
+        for shard in shards:
+            shard.split(node, left, right, column, goes_left)
+        if build >= 0:
+            grower.supply(sum(shard.histogram(build) for shard in shards))
+    leaves: NDArray[np.int32] = grower.leaves()
+    return leaves
+
+
+def to_tree(
+    grown: tuple[Any, ...], bins: Bins, leaves: NDArray[np.int32], values: NDArray[np.float64], unit: float
+) -> Tree:
+    """The flat tree of what a grower returns: bin numbers become thresholds and level codes.
+
+    `unit` is the multiplicity that one count of the core stands for.
+    """
+    feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain = grown
+    inner = np.maximum(feature, 0)
+    is_categorical = bins.is_categorical[inner] & (feature >= 0)
+    numeric = (feature >= 0) & ~is_categorical
+    threshold = np.zeros(len(feature))
+    threshold[numeric] = bins.edges[bins.edge_start[inner[numeric]] + last_left[numeric]]
+    value = np.zeros(len(feature))
+    value[leaves] = values
+    categories, category_start = right_bins, bin_start
+    if is_categorical.any():
+        categories, category_start = _levels_of(feature, right_bins, bin_start, bins)
+    return Tree(
+        feature, threshold, left, right, value, missing_left.astype(bool), is_categorical, categories,
+        category_start, count * unit, gain,
+    )  # fmt: skip
+
+
+def _levels_of(
+    feature: NDArray[np.int32], right_bins: NDArray[np.int32], bin_start: NDArray[np.int64], bins: Bins
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Bins that go right, as level codes: several levels may share a bin."""
+    levels = []
+    for node, column in enumerate(feature):
+        chosen = right_bins[bin_start[node] : bin_start[node + 1]]
+        if len(chosen):
+            of_level = bins.level_bin[bins.level_start[column] : bins.level_start[column + 1]]
+            levels.append(np.flatnonzero(np.isin(of_level, chosen)).astype(np.int32))
+        else:
+            levels.append(np.empty(0, np.int32))
+    start = np.concatenate([[0], np.cumsum([len(of_node) for of_node in levels])]).astype(np.int64)
+    return np.concatenate(levels), start
