@@ -13,8 +13,6 @@
 
 namespace tada {
 
-using namespace nb::literals;
-
 namespace {
 
 [[noreturn]] void fail(const char* name, const std::string& what) {
@@ -288,17 +286,22 @@ nb::object apply(const Forest& forest, nb::object X_, nb::object n_threads_) {
 }  // namespace
 
 void bind_data(nb::module_& m) {
-  m.def("fit_bins", &fit_bins_bound, "X"_a, "is_categorical"_a, "n_levels"_a, "max_bins"_a,
-        "multiplicity"_a.none(), "n_threads"_a,
+  // None is let in, to be refused by name.
+  const auto arg = [](const char* name) { return nb::arg(name).none(); };
+  m.def("fit_bins", &fit_bins_bound, arg("X"), arg("is_categorical"), arg("n_levels"), arg("max_bins"),
+        arg("multiplicity"), arg("n_threads"),
         "-> (n_bins, edges, edge_start, level_bin, level_start) ; see binning.Bins.");
-  m.def("encode", &encode_bound, "X"_a, "n_bins"_a, "edges"_a, "edge_start"_a, "is_categorical"_a, "level_bin"_a,
-        "level_start"_a, "out"_a, "n_threads"_a, "Write the code of every value to out (columns, rows).");
-  nb::class_<Forest>(m, "Forest", "Trees on raw values, one array after the other ; see tree.Tree.")
-      .def("__init__", &init_forest, "n_columns"_a, "tree_start"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a,
-           "value"_a, "missing_left"_a, "is_categorical"_a, "categories"_a, "category_start"_a)
-      .def("decision", &decision, "X"_a, "alpha"_a, "clip"_a, "n_threads"_a, "Scores, (rows,).")
-      .def("staged", &staged, "X"_a, "alpha"_a, "clip"_a, "n_threads"_a, "Scores after each tree, (trees, rows).")
-      .def("apply", &apply, "X"_a, "n_threads"_a, "The leaf of each row in each tree, (rows, trees).")
+  m.def("encode", &encode_bound, arg("X"), arg("n_bins"), arg("edges"), arg("edge_start"), arg("is_categorical"),
+        arg("level_bin"), arg("level_start"), arg("out"), arg("n_threads"),
+        "Write the code of every value to out (columns, rows).");
+  nb::class_<Forest>(m, "Forest", "Trees on raw values, one after the other ; see tree.Tree.")
+      .def("__init__", &init_forest, arg("n_columns"), arg("tree_start"), arg("feature"), arg("threshold"),
+           arg("left"), arg("right"), arg("value"), arg("missing_left"), arg("is_categorical"), arg("categories"),
+           arg("category_start"))
+      .def("decision", &decision, arg("X"), arg("alpha"), arg("clip"), arg("n_threads"), "Scores, (rows,).")
+      .def("staged", &staged, arg("X"), arg("alpha"), arg("clip"), arg("n_threads"),
+           "Scores after each tree, (trees, rows).")
+      .def("apply", &apply, arg("X"), arg("n_threads"), "The leaf of each row in each tree, (rows, trees).")
       .def_prop_ro("n_columns", &Forest::n_columns)
       .def_prop_ro("n_trees", &Forest::n_trees);
 }

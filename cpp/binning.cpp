@@ -83,8 +83,27 @@ struct Weights {
   std::vector<std::uint64_t> weight;  // an entry a row of the table ; empty when all are equal
 };
 
-// Integers, because their sums know no order. Whole multiplicities stay what they are; others are rounded to 40
-// bits of the largest one, fewer beyond 2^23 rows so that their sum keeps below 2^63. A weight that counts is >= 1.
+// The largest number that all positive weights are whole multiples of, up to rounding; 0 if there is none of at
+// least 2^-20 of the largest. Weights are often a few whole numbers times a factor, and then ties between sums of
+// them must not depend on how the factor rounded.
+double common_measure(View<const double> weights, double largest) {
+  const double tolerance = largest * 1e-10;
+  double measure = largest;
+  for (const double w : weights) {
+    if (w <= 0 || std::abs(w / measure - std::nearbyint(w / measure)) * measure <= tolerance) continue;
+    for (double rest = w; rest > tolerance;) {  // Euclid
+      const double next = std::abs(std::remainder(measure, rest));
+      measure = rest;
+      rest = next;
+    }
+    if (measure < largest * 0x1p-20) return 0;
+  }
+  return measure;
+}
+
+// Integers, because their sums know no order: whole multiplicities as they are, else in units of their common
+// measure, else rounded to 40 bits of the largest (fewer beyond 2^23 rows, so that a sum keeps below 2^63, and at
+// least 1).
 Weights whole_weights(View<const double> multiplicity) {
   Weights result;
   double largest = 0, smallest = std::numeric_limits<double>::infinity(), sum = 0;
@@ -105,15 +124,14 @@ Weights whole_weights(View<const double> multiplicity) {
       if (multiplicity[i] > 0) result.rows.push_back(static_cast<std::uint32_t>(i));
   }
   if (n_positive == 0 || smallest == largest) return result;
-  int bits = 40;
-  while (std::ldexp(static_cast<double>(n_positive), bits) > 0x1p63) --bits;
-  whole = whole && sum < 0x1p62;
+  double unit = whole && sum < 0x1p62 ? 1.0 : common_measure(multiplicity, largest);
+  int bits = 0;
+  if (unit == 0)
+    for (unit = largest, bits = 40; std::ldexp(static_cast<double>(n_positive), bits) > 0x1p63;) --bits;
   result.weight.resize(multiplicity.size);
   for (std::size_t i = 0; i < multiplicity.size; ++i) {
-    const double w = multiplicity[i];
-    // w / largest first: w * 2^40 could overflow.
-    const double scaled = whole ? w : std::max(1.0, std::nearbyint(std::ldexp(w / largest, bits)));
-    result.weight[i] = w > 0 ? static_cast<std::uint64_t>(scaled) : 0;
+    const double w = std::nearbyint(std::ldexp(multiplicity[i] / unit, bits));
+    result.weight[i] = multiplicity[i] > 0 ? static_cast<std::uint64_t>(std::max(1.0, w)) : 0;
   }
   return result;
 }
@@ -422,10 +440,8 @@ struct Runs {  // equal keys in a row
 // At most max_bins upper ends of bins of about equal weight.
 //
 // A heavy value, one that fills two bins, gets a bin of its own, and each of them takes two from the budget B; the
-// light values, with total weight W, are cut where the sum of their weights passes a multiple of W / (B - 2 heavy).
-// That is at most B - 2 heavy bins, and one more for each heavy value that parts a bin: B in all. The sums are
-// ahead of themselves by W / 1021, because sums exactly on a multiple are common (equal weights) and there the
-// rounding of other multiplicities must not decide.
+// light values, with total weight W, are cut where the sum of their weights reaches a multiple of W / (B - 2 heavy).
+// That is at most B - 2 heavy bins, and one more for each heavy value that parts a bin: B in all.
 template <class Item>
 std::vector<double> quantile_edges(const std::vector<Item>& items, std::size_t max_bins) {
   std::uint64_t total = 0, light = 0;
@@ -439,10 +455,9 @@ std::vector<double> quantile_edges(const std::vector<Item>& items, std::size_t m
       light += run.weight;
   }
   const bool all = n_distinct <= max_bins;
-  constexpr unsigned kAhead = 1021;
-  const Wide factor = Wide{max_bins - 2 * n_heavy} * kAhead, part = Wide{light} * kAhead;
+  const std::size_t budget = max_bins - 2 * n_heavy;
   std::vector<double> edges;
-  Wide multiple = part;
+  Wide multiple = light;
   std::uint64_t sum = 0;
   Runs<Item> run{items};
   run.step();
@@ -452,10 +467,10 @@ std::vector<double> quantile_edges(const std::vector<Item>& items, std::size_t m
     bool cut = all || heavy;
     if (!heavy) {
       sum += run.weight;
-      const Wide reached = sum * factor + light;
+      const Wide reached = Wide{sum} * budget;
       if (reached >= multiple) {
         cut = true;
-        multiple = (reached / part + 1) * part;
+        multiple = (reached / light + 1) * light;
       }
     }
     more = run.step();
