@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border: every size, dtype and index is checked here, then plain memory goes to the kernels.
+// The border: every size, dtype and index is checked in the bind_ files, then plain memory goes to the kernels.
 #include "border.hpp"
 
 namespace tada {
 void bind_core(nb::module_& m);  // Shard, Grower
+void bind_data(nb::module_& m);  // bins, codes, Forest
 }  // namespace tada
 
 NB_MODULE(_core, m) {
@@ -14,4 +15,5 @@ NB_MODULE(_core, m) {
   m.attr("debug") = true;
 #endif
   tada::bind_core(m);
+  tada::bind_data(m);
 }

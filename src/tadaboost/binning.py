@@ -104,9 +104,7 @@ def fit_bins(
     return Bins(n_bins, edges, edge_start, categorical, level_bin, level_start)
 
 
-def encode(
-    X: NDArray[np.floating], bins: Bins, n_threads: int = 1
-) -> NDArray[np.uint8] | NDArray[np.uint16]:
+def encode(X: NDArray[np.floating], bins: Bins, n_threads: int = 1) -> NDArray[np.uint8] | NDArray[np.uint16]:
     """Codes of a table, which need not be the one that the bins were fitted on.
 
     Parameters

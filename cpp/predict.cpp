@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace tada {
+namespace {
+
+constexpr std::uint32_t kMissingLeft = 1u << 31, kCategorical = 1u << 30, kField = kCategorical - 1;
+constexpr std::size_t kRows = 128;           // the most rows in a block
+constexpr std::size_t kBlockValues = 1 << 14;  // 128 KB of values: a block stays in L2 while all trees pass over it
+constexpr std::size_t kLanes = 8;            // rows that walk side by side: one alone waits for its own loads
+constexpr std::size_t kWalksPerThread = 50000;  // about 200 us of work ; a thread costs some 50 us to start
+
+void demand(bool condition, const char* array, const std::string& what, std::size_t at) {
+  if (!condition) throw std::invalid_argument(std::string(array) + "[" + std::to_string(at) + "]: " + what);
+}
+
+void demand_size(std::size_t size, std::size_t wanted, const char* array) {
+  if (size != wanted)
+    throw std::invalid_argument(std::string(array) + ": has " + std::to_string(size) + " entries, expected " +
+                                std::to_string(wanted));
+}
+
+void check_offsets(View<const std::int64_t> start, std::size_t n, const char* array) {
+  demand(start[0] == 0, array, "must be 0", 0);
+  for (std::size_t i = 1; i < start.size; ++i) demand(start[i] >= start[i - 1], array, "offsets must not fall", i);
+  demand(start[start.size - 1] == static_cast<std::int64_t>(n), array,
+         "the last offset must be " + std::to_string(n), start.size - 1);
+}
+
+}  // namespace
+
+Forest::Forest(std::size_t n_columns, const ForestArrays& arrays) : n_columns_(n_columns) {
+  check_sizes(arrays);
+  const auto begin = [&](std::size_t j) { return static_cast<std::size_t>(arrays.tree_start[j]); };
+  const std::size_t n_trees = arrays.tree_start.size - 1;
+  for (std::size_t j = 0; j < n_trees; ++j) check_tree(arrays, begin(j), begin(j + 1));
+  for (const std::int32_t feature : arrays.feature)
+    if (feature >= 0) columns_.push_back(static_cast<std::uint32_t>(feature));
+  std::sort(columns_.begin(), columns_.end());
+  columns_.erase(std::unique(columns_.begin(), columns_.end()), columns_.end());
+  for (std::size_t j = 0; j < n_trees; ++j) add_tree(arrays, begin(j), begin(j + 1));
+}
+
+void Forest::check_sizes(const ForestArrays& arrays) const {
+  if (n_columns_ >= kField) throw std::invalid_argument("n_columns: more than 2^30 columns");
+  const std::size_t n = arrays.feature.size;
+  if (n >= std::numeric_limits<std::int32_t>::max()) throw std::invalid_argument("feature: too many nodes");
+  if (arrays.tree_start.size == 0) throw std::invalid_argument("tree_start: must have n_trees + 1 entries");
+  check_offsets(arrays.tree_start, n, "tree_start");
+  demand_size(arrays.threshold.size, n, "threshold");
+  demand_size(arrays.left.size, n, "left");
+  demand_size(arrays.right.size, n, "right");
+  demand_size(arrays.value.size, n, "value");
+  demand_size(arrays.missing_left.size, n, "missing_left");
+  demand_size(arrays.is_categorical.size, n, "is_categorical");
+  demand_size(arrays.category_start.size, n + 1, "category_start");
+  check_offsets(arrays.category_start, arrays.categories.size, "category_start");
+}
+
+void Forest::check_tree(const ForestArrays& arrays, std::size_t begin, std::size_t end) const {
+  const auto size = static_cast<std::int64_t>(end - begin);
+  if (size == 0) throw std::invalid_argument("tree_start: a tree has no node");
+  std::vector<bool> has_parent(end - begin, false);
+  const auto check_child = [&](View<const std::int32_t> child, const char* array, std::size_t i) {
+    // Larger than its parent, so no walk can turn in a circle.
+    demand(child[i] > static_cast<std::int64_t>(i - begin) && child[i] < size, array,
+           "a child must be inside its tree and larger than its parent, got " + std::to_string(child[i]), i);
+    const auto c = static_cast<std::size_t>(child[i]);
+    demand(!has_parent[c], array, "node " + std::to_string(c) + " has two parents", i);
+    has_parent[c] = true;
+  };
+  for (std::size_t i = begin; i < end; ++i) {
+    demand(i == begin || has_parent[i - begin], "left", "no node has this one as a child", i);
+    demand(std::isfinite(arrays.value[i]), "value", "must be finite", i);
+    const std::int64_t feature = arrays.feature[i];
+    demand(feature >= -1 && feature < static_cast<std::int64_t>(n_columns_), "feature",
+           "must be a column or -1, got " + std::to_string(feature), i);
+    if (feature >= 0) {
+      demand(arrays.is_categorical[i] || std::isfinite(arrays.threshold[i]), "threshold", "must be finite", i);
+      check_child(arrays.left, "left", i);
+      check_child(arrays.right, "right", i);
+    }
+    for (auto k = static_cast<std::size_t>(arrays.category_start[i]);
+         k < static_cast<std::size_t>(arrays.category_start[i + 1]); ++k) {
+      demand(arrays.categories[k] >= 0, "categories", "must be >= 0", k);
+      demand(k == static_cast<std::size_t>(arrays.category_start[i]) ||
+                 arrays.categories[k] > arrays.categories[k - 1],
+             "categories", "must rise inside a node", k);
+    }
+  }
+}
+
+// Numbers the nodes again, breadth first with siblings side by side.
+void Forest::add_tree(const ForestArrays& arrays, std::size_t begin, std::size_t end) {
+  const auto base = static_cast<std::uint32_t>(nodes_.size());
+  roots_.push_back({base, false});
+  std::vector<std::size_t> queue{begin};
+  queue.reserve(end - begin);
+  for (std::size_t k = 0; k < queue.size(); ++k) {
+    const std::size_t i = queue[k];
+    values_.push_back(arrays.value[i]);
+    original_.push_back(static_cast<std::int32_t>(i - begin));
+    if (arrays.feature[i] < 0) {
+      nodes_.push_back({std::numeric_limits<double>::infinity(), base + static_cast<std::uint32_t>(k), kMissingLeft});
+      continue;
+    }
+    const auto column = std::lower_bound(columns_.begin(), columns_.end(), static_cast<std::uint32_t>(arrays.feature[i]));
+    Node node{arrays.threshold[i], base + static_cast<std::uint32_t>(queue.size()),
+              static_cast<std::uint32_t>(column - columns_.begin())};
+    if (arrays.missing_left[i]) node.field |= kMissingLeft;
+    if (arrays.is_categorical[i]) {
+      roots_.back().categorical = true;
+      node.field |= kCategorical;
+      node.threshold = static_cast<double>(sets_.size());  // exact: there are fewer than 2^31 nodes
+      add_levels(arrays, i);
+    }
+    nodes_.push_back(node);
+    queue.push_back(begin + static_cast<std::size_t>(arrays.left[i]));
+    queue.push_back(begin + static_cast<std::size_t>(arrays.right[i]));
+  }
+}
+
+void Forest::add_levels(const ForestArrays& arrays, std::size_t node) {
+  const auto first = static_cast<std::size_t>(arrays.category_start[node]);
+  const auto last = static_cast<std::size_t>(arrays.category_start[node + 1]);
+  LevelSet set{words_.size(), 0, levels_.size(), levels_.size()};
+  const std::size_t words = first == last ? 0 : static_cast<std::size_t>(arrays.categories[last - 1]) / 64 + 1;
+  // A bitset as long as it is not much larger than the list itself: one level 2^31 - 1 must not cost 256 MB.
+  if (words <= 16 + 4 * (last - first)) {
+    set.n_words = words;
+    words_.resize(words_.size() + words, 0);
+    for (std::size_t k = first; k < last; ++k) {
+      const auto level = static_cast<std::size_t>(arrays.categories[k]);
+      words_[set.first + level / 64] |= std::uint64_t{1} << (level % 64);
+    }
+  } else {
+    levels_.insert(levels_.end(), arrays.categories.data + first, arrays.categories.data + last);
+    set.end = levels_.size();
+  }
+  sets_.push_back(set);
+}
+
+bool Forest::goes_right(const LevelSet& set, double x, bool missing_left) const {
+  // The order matters: a float beyond the integers has no value as one.
+  if (!(x >= 0 && x < 0x1p31)) return !missing_left;
+  const auto level = static_cast<std::size_t>(x);
+  if (static_cast<double>(level) != x) return !missing_left;
+  if (level / 64 < set.n_words) return words_[set.first + level / 64] >> (level % 64) & 1;
+  return std::binary_search(levels_.data() + set.begin, levels_.data() + set.end, static_cast<std::int32_t>(level));
+}
+
+// leaf[i] for n rows of values; n is padded to whole lanes by the caller's buffers.
+void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const {
+  const std::size_t width = columns_.size();
+  const Node* nodes = nodes_.data();
+  for (std::size_t first = 0; first < n; first += kLanes) {
+    std::uint32_t at[kLanes];
+    std::fill(at, at + kLanes, root.node);
+    const double* lane = rows + first * width;
+    const std::size_t used = std::min(kLanes, n - first);
+    bool moved = nodes[root.node].left != root.node;
+    while (moved) {
+      moved = false;
+      for (std::size_t k = 0; k < used; ++k) {
+        const Node& node = nodes[at[k]];
+        const double x = lane[k * width + (node.field & kField)];
+        const bool missing_left = node.field & kMissingLeft;
+        bool right = (x > node.threshold) | ((x != x) & !missing_left);
+        if (root.categorical && (node.field & kCategorical))
+          right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left);
+        const std::uint32_t next = node.left + right;
+        moved |= next != at[k];
+        at[k] = next;
+      }
+    }
+    std::copy(at, at + used, leaf + first);
+  }
+}
+
+template <class T, class F>
+void Forest::for_blocks(const Matrix<T>& X, Pool& pool, F&& f) const {
+  const std::size_t width = columns_.size();
+  const std::size_t most = kBlockValues / std::max<std::size_t>(width, 1) / kLanes * kLanes;
+  const std::size_t block = std::min(kRows, std::max(kLanes, most));
+  const std::size_t n_blocks = (X.n_rows + block - 1) / block;
+  // Few rows are not worth a thread, and one chunk never starts any.
+  const std::size_t worth = X.n_rows * std::max<std::size_t>(n_trees(), 1) / kWalksPerThread + 1;
+  const std::size_t n_chunks = pool.n_threads() == 1 ? 1 : std::min({n_blocks, worth, 8 * pool.n_threads()});
+  std::vector<double> scratch(n_chunks * std::min(block, X.n_rows) * width);
+  pool.run(n_chunks, [&](std::size_t chunk) {
+    double* values = scratch.data() + chunk * std::min(block, X.n_rows) * width;
+    for (std::size_t b = chunk * n_blocks / n_chunks; b < (chunk + 1) * n_blocks / n_chunks; ++b) {
+      const std::size_t first = b * block, n = std::min(block, X.n_rows - first);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t k = 0; k < width; ++k) values[i * width + k] = X.at(first + i, columns_[k]);
+      f(first, n, values);
+    }
+  });
+}
+
+template <class T>
+void Forest::decision(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out,
+                      Pool& pool) const {
+  for_blocks(X, pool, [&](std::size_t first, std::size_t n, const double* values) {
+    std::uint32_t leaf[kRows];
+    double score[kRows] = {};
+    for (std::size_t j = 0; j < n_trees(); ++j) {
+      walk(roots_[j], values, n, leaf);
+      for (std::size_t i = 0; i < n; ++i)
+        score[i] = std::max(-clip, std::min(clip, score[i] + alpha[j] * values_[leaf[i]]));
+    }
+    for (std::size_t i = 0; i < n; ++i) out[first + i] = score[i];
+  });
+}
+
+template <class T>
+void Forest::staged(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out,
+                    Pool& pool) const {
+  for_blocks(X, pool, [&](std::size_t first, std::size_t n, const double* values) {
+    std::uint32_t leaf[kRows];
+    double score[kRows] = {};
+    for (std::size_t j = 0; j < n_trees(); ++j) {
+      walk(roots_[j], values, n, leaf);
+      for (std::size_t i = 0; i < n; ++i) {
+        score[i] = std::max(-clip, std::min(clip, score[i] + alpha[j] * values_[leaf[i]]));
+        out[j * X.n_rows + first + i] = score[i];
+      }
+    }
+  });
+}
+
+template <class T>
+void Forest::apply(const Matrix<T>& X, View<std::int32_t> out, Pool& pool) const {
+  for_blocks(X, pool, [&](std::size_t first, std::size_t n, const double* values) {
+    std::uint32_t leaf[kRows];
+    for (std::size_t j = 0; j < n_trees(); ++j) {
+      walk(roots_[j], values, n, leaf);
+      for (std::size_t i = 0; i < n; ++i) out[(first + i) * n_trees() + j] = original_[leaf[i]];
+    }
+  });
+}
+
+template void Forest::decision(const Matrix<float>&, View<const double>, double, View<double>, Pool&) const;
+template void Forest::decision(const Matrix<double>&, View<const double>, double, View<double>, Pool&) const;
+template void Forest::staged(const Matrix<float>&, View<const double>, double, View<double>, Pool&) const;
+template void Forest::staged(const Matrix<double>&, View<const double>, double, View<double>, Pool&) const;
+template void Forest::apply(const Matrix<float>&, View<std::int32_t>, Pool&) const;
+template void Forest::apply(const Matrix<double>&, View<std::int32_t>, Pool&) const;
+
+}  // namespace tada
