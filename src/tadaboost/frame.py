@@ -302,7 +302,7 @@ def _numbers(label: str, column: Column) -> NDArray[Any]:
     if "text" in cells.kinds:
         row = cells.first("text")
         raise ValueError(
-            f"{label} holds text ({cells.values[row]!r} in row {row}) where a number is expected; convert it, "
+            f"{label} holds text ({cells.values[row]!r} in row {row}) where a number is expected; convert it "
             "or name the column in categorical_features when fitting"
         )
     return np.array([_number(label, row, cells.kind_of[type(v)], v) for row, v in enumerate(cells.values)])
