@@ -109,14 +109,6 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         matrix = frame.to_matrix(table, schema)
 
         settings = self._settings()
-        if len(classes) == 1:  # a pure leaf, whose closed value has probability 0 of the other class
-            one_tree = {
-                "n_estimators": 1,
-                "learning_rate": 1.0,
-                "leaf_values": "theorem_a",
-                "leveraging": "unit",
-            }
-            settings = settings._replace(**one_tree)
         self._forget()
         validate_data(self, X, reset=True, skip_check_array=True)  # n_features_in_, feature_names_in_
         self.classes_ = classes
@@ -130,7 +122,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             matrix, frame.is_categorical(schema), levels, int(self.max_bins), weight, n_threads=n_threads
         )
         codes = binning.encode(matrix, bins, n_threads=n_threads)
-        # A single class is class 0: its score is negative, and the probability of the absent class is 0.
+        # A single class is class 0: one pure leaf, whose score says that the absent class has probability 0.
         positive = labels == classes[1] if len(classes) == 2 else np.zeros(len(labels), bool)
         return rounds.Run(codes, bins, positive, weight, settings, n_threads, record_weights=record_weights)
 
@@ -151,7 +143,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._fitted()
 
     def _forest(self) -> forest.Forest:
-        """Give the trees in the core's form; built at the first prediction, never stored or copied."""
+        """Give the trees in the core's form: built by `fit` or at the first prediction, never stored or copied."""
         if "_compiled" not in self.__dict__:
             self._compiled = forest.compiled(forest.flatten(self._fitted()[0]), self.n_features_in_)
         return self._compiled

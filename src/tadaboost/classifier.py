@@ -209,6 +209,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
         for name, value in fitted().items():
             setattr(self, name, value)
+        self._forest()
         return self
 
     def _attributes(self, run: rounds.Run) -> dict[str, Any]:
@@ -358,6 +359,7 @@ class TemperedTreeClassifier(TemperedClassifier):
         run = self._start(X, y, sample_weight)
         run.step()
         (self.tree_,) = run.trees
+        self._forest()
         return self
 
     def _settings(self) -> rounds.Settings:
