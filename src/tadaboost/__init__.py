@@ -1,3 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boosting with tempered exponential measures: t-AdaBoost as a scikit-learn classifier."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tadaboost.classifier import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
+    from tadaboost.persist import ModelFileError, load, save
+    from tadaboost.tree import Tree
+
 __version__ = "0.1.0"
+__all__ = [
+    "ModelFileError",
+    "TAdaBoostClassifier",
+    "TemperedTreeClassifier",
+    "Tree",
+    "load",
+    "paper_settings",
+    "save",
+]
+
+# Imported when first used: `import tadaboost` stays cheap, and scikit-learn is not loaded for a formula.
+_HOME = {
+    "ModelFileError": "persist",
+    "TAdaBoostClassifier": "classifier",
+    "TemperedTreeClassifier": "classifier",
+    "Tree": "tree",
+    "load": "persist",
+    "paper_settings": "classifier",
+    "save": "persist",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one tree and an ensemble share: reading tables, starting a run, scores, labels, pickling.
+
+A fitted model is plain data: a list of `Tree` and the coefficients alpha, the temperature and the clipping
+bound they were fitted with, the levels of categorical columns (`frame.Schema`), and the classes. The score of
+a row is sum alpha_j h_j(x), clipped after every term if asked (9); `losses.inverse_link` makes it a
+probability.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_consistent_length
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import tadaboost
+from tadaboost import binning, forest, frame, losses, rounds, target
+from tadaboost.tree import Tree
+
+Floats = NDArray[np.float64]
+
+
+class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What one tree and an ensemble share: reading tables, starting a run, scores, labels, pickling.
+
+    A subclass says which settings a run has (`_settings`) and where its fitted trees are (`_fitted`).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "t": [Interval(Real, None, 2, closed="neither")],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_leaf": [Interval(Real, 0, None, closed="left")],
+        "min_leaf_mass": [Interval(Real, 0, 0.5, closed="both")],
+        "leaf_values": [StrOptions({"exact", "theorem_a", "canonical"})],
+        "leaf_ridge": [Interval(Real, 0, None, closed="left")],
+        "growth": [StrOptions({"best", "heaviest"})],
+        "allow_pure_leaves": ["boolean"],
+        "max_bins": [Interval(Integral, 2, 65535, closed="both")],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+    }
+
+    t: float
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: float
+    min_leaf_mass: float
+    leaf_values: str
+    leaf_ridge: float
+    growth: str
+    allow_pure_leaves: bool
+    max_bins: int
+    categorical_features: ArrayLike | None
+    class_weight: dict[Any, float] | str | None
+    n_jobs: int | None
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def _settings(self) -> rounds.Settings:
+        raise NotImplementedError
+
+    def _fitted(self) -> tuple[list[Tree], Floats]:
+        """Give the trees and their coefficients alpha."""
+        raise NotImplementedError
+
+    def _tree_settings(self, **step: Any) -> rounds.Settings:
+        return rounds.Settings(
+            t=float(self.t),
+            leaf_values=self.leaf_values,
+            max_leaf_nodes=int(self.max_leaf_nodes or 0),
+            max_depth=int(self.max_depth or 0),
+            min_samples_leaf=float(self.min_samples_leaf),
+            min_leaf_mass=float(self.min_leaf_mass),
+            leaf_ridge=float(self.leaf_ridge),
+            growth=self.growth,
+            allow_pure_leaves=bool(self.allow_pure_leaves),
+            **step,
+        )
+
+    def _start(self, X: Any, y: Any, sample_weight: Any, record_weights: bool = False) -> rounds.Run:
+        """Check everything, learn levels, classes and bins, and give the run that will grow the trees."""
+        self._validate_params()
+        table = frame.open_table(X)
+        labels = target.check_labels(y)
+        check_consistent_length(table, labels)
+        weight = target.weigh(labels, sample_weight, self.class_weight)
+        present = None if weight is None else weight > 0
+        classes = target.two_classes(labels if present is None else labels[present])
+        if weight is not None:
+            ridge = self.leaf_ridge if self.leaf_values == "exact" else 0.0
+            target.warn_if_light(weight[weight > 0], self.min_samples_leaf, ridge)
+        schema = frame.learn_schema(table, self.categorical_features, present)
+        matrix = frame.to_matrix(table, schema)
+
+        settings = self._settings()
+        self._forget()
+        validate_data(self, X, reset=True, skip_check_array=True)  # n_features_in_, feature_names_in_
+        self.classes_ = classes
+        self._schema = schema
+        self._temperature = settings.t
+        self._clip_at = 1 / abs(1 - settings.t) if settings.clip and settings.t != 1 else math.inf
+
+        n_threads = n_threads_of(self.n_jobs)
+        levels = frame.n_levels(schema)
+        bins = binning.fit_bins(
+            matrix, frame.is_categorical(schema), levels, int(self.max_bins), weight, n_threads=n_threads
+        )
+        codes = binning.encode(matrix, bins, n_threads=n_threads)
+        # A single class is class 0: one pure leaf, whose score says that the absent class has probability 0.
+        positive = labels == classes[1] if len(classes) == 2 else np.zeros(len(labels), bool)
+        return rounds.Run(codes, bins, positive, weight, settings, n_threads, record_weights=record_weights)
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that one that is interrupted leaves an unfitted model, not a mixed one."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        self.__dict__.pop("_compiled", None)
+
+    def _matrix(self, X: Any) -> frame.Matrix:
+        check_is_fitted(self)
+        table = frame.open_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return frame.to_matrix(table, self._schema)
+
+    def _checked_fit(self) -> tuple[list[Tree], Floats]:
+        check_is_fitted(self)
+        return self._fitted()
+
+    def _forest(self) -> forest.Forest:
+        """Give the trees in the core's form: built by `fit` or at the first prediction, never stored or copied."""
+        if "_compiled" not in self.__dict__:
+            self._compiled = forest.compiled(forest.flatten(self._fitted()[0]), self.n_features_in_)
+        return self._compiled
+
+    def decision_function(self, X: Any) -> Floats:
+        """Score of each row, in the scale of psi_t (63): above 0 for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (rows, n_features_in_)
+            NaN is missing; so is a category that training never saw.
+
+        Returns
+        -------
+        ndarray of float64, shape (rows,)
+            Always finite.
+
+        Raises
+        ------
+        ValueError
+            If columns differ from those of `fit` in number, name or order, or hold infinite values.
+        """
+        matrix = self._matrix(X)
+        score: Floats = self._forest().decision(
+            matrix, self._fitted()[1], self._clip_at, n_threads=n_threads_of(self.n_jobs)
+        )
+        return score
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class: `losses.inverse_link` of the score.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (rows, n_features_in_)
+
+        Returns
+        -------
+        ndarray of float64, shape (rows, len(classes_))
+            Columns in the order of `classes_`.
+        """
+        return self._probabilities(self.decision_function(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of each row; a tie goes to ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (rows, n_features_in_)
+
+        Returns
+        -------
+        ndarray of shape (rows,), of the type of `classes_`
+        """
+        return self._most_probable(self.predict_proba(X))
+
+    def _probabilities(self, score: Floats) -> Floats:
+        # Both by the link: 1 - p would lose the digits of a small probability.
+        both = [losses.inverse_link(side, self._temperature) for side in (-score, score)]
+        return np.stack(both[: len(self.classes_)], axis=1)
+
+    def _most_probable(self, probabilities: Floats) -> NDArray[Any]:
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Fall of the tempered risk by the splits on each column, trees weighted by |alpha|; the sum is 1.
+
+        All 0 where nothing was split. Shape (n_features_in_,).
+        """
+        check_is_fitted(self)
+        importance = np.zeros(self.n_features_in_)
+        for tree, alpha in zip(*self._fitted(), strict=True):
+            inner = tree.feature >= 0
+            np.add.at(importance, tree.feature[inner], abs(alpha) * np.maximum(tree.gain[inner], 0.0))
+        largest = importance.max()
+        if largest == 0:
+            return importance
+        importance /= largest  # first: the sum of tiny gains may be too small to divide by
+        return importance / importance.sum()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "trees_") or hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__().copy()
+        state.pop("_compiled", None)
+        return state | {"_tadaboost_version": tadaboost.__version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        written_by = state.pop("_tadaboost_version", "unknown")
+        if written_by != tadaboost.__version__:
+            warnings.warn(
+                f"this {type(self).__name__} was pickled by tadaboost {written_by} and is read by "
+                f"{tadaboost.__version__}, which may misread it; tadaboost.save writes files that last",
+                UserWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+
+def n_threads_of(n_jobs: int | None) -> int:
+    """Count the threads to use; joblib's count of CPUs knows affinity and cgroups."""
+    if n_jobs is None:
+        # Workers get nested backends: inside one, a thread a CPU would be one too many for each worker.
+        backend, _ = get_active_backend()
+        return 1 if (backend.nesting_level or 0) > 0 else int(joblib.cpu_count())
+    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any table -> one float matrix, by way of a `Schema`.
+
+A `Schema` is a list with an entry a column: None for a column of numbers, else the list of the column's
+levels (strings, numbers or booleans). A level's code is its place in that list, so levels are remembered by
+value: neither the order of a pandas Categorical's categories nor the physical codes of a file matter later.
+In the matrix a categorical column holds codes as floats; NaN is missing, and so is a level that training
+never saw.
+
+Data frames are read through narwhals alone, so pandas, polars and pyarrow need no code of their own here and
+are never imported. Rows in error messages count from 0.
+"""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_categorical_features
+
+Level: TypeAlias = str | int | float | bool
+Schema: TypeAlias = list[list[Level] | None]
+Table: TypeAlias = "NDArray[Any] | nw.DataFrame[Any]"
+Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
+Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+
+_DATES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
+
+
+class _Cells(NamedTuple):
+    """The cells of an object or text column, and which kinds there are: "text", "number", "missing"."""
+
+    values: list[Any]
+    kind_of: dict[type, str]  # the kind of each Python type met
+
+    def first(self, kind: str) -> int:
+        return next(row for row, v in enumerate(self.values) if self.kind_of[type(v)] == kind)
+
+    @property
+    def kinds(self) -> set[str]:
+        return set(self.kind_of.values())
+
+
+def open_table(X: object) -> Table:
+    """Check that X is a two-dimensional table with rows and columns; an array, or a narwhals frame.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, columns), or a pandas, polars or pyarrow table
+
+    Returns
+    -------
+    ndarray or narwhals.DataFrame
+        X itself where possible; nothing is converted yet.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `sklearn.utils.check_array` (one dimension, no rows, no columns, sparse, complex), and for dates.
+    """
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a lazy frame; call its collect() first")
+    if nw.dependencies.is_into_dataframe(X):
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        for count, what in zip(frame.shape, ("sample", "feature"), strict=True):
+            if count == 0:  # scikit-learn's words for it
+                raise ValueError(
+                    f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is required."
+                )
+        return frame
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    if not hasattr(X, "__array__") and isinstance(X, list | tuple) and _has_text(X):
+        X = np.array(X, dtype=object)  # else numpy turns the numbers of a mixed list into text
+    array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    if array.dtype.kind in "Mm":
+        raise ValueError(_dates("X"))
+    if array.dtype.kind not in "biufUO":
+        raise TypeError(f"X has dtype {array.dtype}; it must hold numbers, booleans or strings")
+    return array
+
+
+def learn_schema(
+    table: Table, categorical_features: ArrayLike | None, present: NDArray[np.bool_] | None = None
+) -> Schema:
+    """Find which columns are categorical, and their levels.
+
+    Parameters
+    ----------
+    table : the result of `open_table`
+    categorical_features : "from_dtype", None, or array-like of names, indices or a mask
+        "from_dtype": text, category, Enum, and object columns of strings.
+    present : bool array of shape (rows,), optional
+        Rows that count (weight above 0): a level found elsewhere only is unknown.
+
+    Returns
+    -------
+    Schema
+        Levels sorted (numbers before text); those of an ordered category or Enum in their own order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a name or index is unknown, a column mixes text and numbers, or a cell is neither.
+
+    Examples
+    --------
+    >>> learn_schema(open_table([[1.5, "b"], [2.5, "a"]]), "from_dtype")
+    [None, ['a', 'b']]
+    """
+    if isinstance(categorical_features, str):
+        if categorical_features != "from_dtype":
+            raise ValueError(
+                f"categorical_features is {categorical_features!r}; it must be 'from_dtype', None or an array"
+            )
+        return [
+            _levels(label, column, present) if _is_text(label, column) else None
+            for label, column in _columns(table)
+        ]
+    native = table if isinstance(table, np.ndarray) else table.to_native()
+    chosen = _check_categorical_features(native, categorical_features)
+    if chosen is None:
+        chosen = np.zeros(table.shape[1], bool)
+    return [
+        _levels(label, column, present) if is_chosen else None
+        for (label, column), is_chosen in zip(_columns(table), chosen, strict=True)
+    ]
+
+
+def to_matrix(table: Table, schema: Schema) -> Matrix:
+    """Build the matrix of a table: numbers as they are, codes for levels, NaN for missing and unknown.
+
+    Parameters
+    ----------
+    table : the result of `open_table`, with as many columns as `schema`
+    schema : the result of `learn_schema` on the training table
+
+    Returns
+    -------
+    float32 or float64 array of shape (rows, columns)
+        float32 if all numbers in the table are; the table's own memory where nothing had to be converted, so
+        it must not be written to. Integers beyond 2^53 are rounded to float64.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is infinite, text stands where numbers were (or the reverse), or a cell is neither.
+
+    Examples
+    --------
+    >>> to_matrix(open_table([[1.5, "b"], [None, "zzz"]]), [None, ["a", "b"]])
+    array([[1.5, 1. ],
+           [nan, nan]])
+    """
+    if isinstance(table, np.ndarray) and table.dtype.kind in "biuf" and not is_categorical(schema).any():
+        matrix = _as_float(table)
+    else:
+        matrix = np.empty(table.shape, _float_type(table, schema), order="F")
+        for c, (label, column) in enumerate(_columns(table)):
+            levels = schema[c]
+            matrix[:, c] = _numbers(label, column) if levels is None else _codes(label, column, levels)
+    _refuse_infinity(matrix, table)
+    return matrix
+
+
+def is_categorical(schema: Schema) -> NDArray[np.bool_]:
+    """Say which columns hold level codes, shape (columns,)."""
+    return np.array([levels is not None for levels in schema])
+
+
+def n_levels(schema: Schema) -> NDArray[np.int64]:
+    """Count the levels of each column, 0 for numbers, shape (columns,)."""
+    return np.array([len(levels or ()) for levels in schema], np.int64)
+
+
+def _has_text(X: list[Any] | tuple[Any, ...]) -> bool:
+    return any(isinstance(row, list | tuple) and any(isinstance(v, str) for v in row) for row in X)
+
+
+def _columns(table: Table) -> Iterator[tuple[str, Column]]:
+    """Every column with what to call it in a message."""
+    if isinstance(table, np.ndarray):
+        for c in range(table.shape[1]):
+            yield f"column {c}", table[:, c]
+    else:
+        for series in table.iter_columns():
+            yield f"column {series.name!r}", series  # type: ignore[misc]  # narwhals' stable wrapper
+
+
+def _dates(label: str) -> str:
+    return f"{label} holds dates; convert them to numbers first, for example to days since 1970-01-01"
+
+
+def _infinite(label: str, row: int) -> str:
+    return f"{label} holds infinity in row {row}; replace it with a finite number or NaN"
+
+
+def _kind(cell_type: type) -> str:
+    if issubclass(cell_type, str):
+        return "text"
+    if issubclass(cell_type, numbers.Real | np.bool_ | decimal.Decimal):
+        return "number"
+    # pandas.NA and pandas.NaT, known by name: pandas is not imported for them.
+    return "missing" if cell_type is type(None) or cell_type.__name__ in ("NAType", "NaTType") else "bad"
+
+
+def _cells(label: str, column: Column) -> _Cells:
+    """Read the cells as Python objects, every one text, a number or missing."""
+    if not isinstance(column, np.ndarray) and column.dtype in _DATES:
+        raise ValueError(_dates(label))
+    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+    cells = _Cells(values, {cell_type: _kind(cell_type) for cell_type in set(map(type, values))})
+    if "bad" in cells.kinds:
+        row = cells.first("bad")
+        raise TypeError(
+            f"{label} holds a {type(values[row]).__name__} in row {row}; "
+            "the argument must be a string or a number in every cell"
+        )
+    return cells
+
+
+def _is_text(label: str, column: Column) -> bool:
+    """Whether "from_dtype" makes this column categorical."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind != "O":
+            return column.dtype.kind == "U"
+    elif column.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return True
+    elif column.dtype not in (nw.Object, nw.Unknown):
+        return False
+    cells = _cells(label, column)
+    if {"text", "number"} <= cells.kinds:
+        text, number = (cells.first(kind) for kind in ("text", "number"))
+        raise ValueError(
+            f"{label} mixes text and numbers ({cells.values[text]!r} in row {text}, {cells.values[number]!r} "
+            f"in row {number}); make it one kind, or name it in categorical_features"
+        )
+    return "text" in cells.kinds
+
+
+def _levels(label: str, column: Column, present: NDArray[np.bool_] | None) -> list[Level]:
+    """List the distinct values of a column in the order of their codes."""
+    cells = _cells(label, column)
+    values = cells.values
+    if present is not None and not present.all():
+        values = [v for v, counts in zip(values, present.tolist(), strict=True) if counts]
+    met = set(values)
+    if any(isinstance(v, decimal.Decimal) for v in met):
+        raise TypeError(f"{label} holds decimals as categories; convert them to text or float")
+    known = [v for v in met if cells.kind_of[type(v)] != "missing" and v == v]  # v != v: NaN
+    plain: list[Level] = [v.item() if isinstance(v, np.generic) else v for v in known]
+    own_order = getattr(column.dtype, "categories", None)  # of an Enum or an ordered Categorical
+    if own_order is not None:
+        place = {value: i for i, value in enumerate(own_order)}
+        return sorted(plain, key=lambda v: place[v])
+    return sorted(plain, key=lambda v: (isinstance(v, str), v))
+
+
+class _CodeOf(dict[Any, float]):
+    def __missing__(self, value: object) -> float:
+        return float("nan")
+
+
+def _codes(label: str, column: Column, levels: list[Level]) -> NDArray[np.float64]:
+    """Look up the code of each cell; NaN for missing and for what is not among `levels`."""
+    cells = _cells(label, column)
+    are_text = {isinstance(level, str) for level in levels}
+    other = "number" if are_text == {True} else "text"
+    # A stray cell is an unknown level; a whole column of the other kind is a mistake such as 1 for "1".
+    if len(are_text) == 1 and other in cells.kinds and len(cells.kinds - {"missing"}) == 1:
+        row = cells.first(other)
+        if cells.values[row] == cells.values[row]:
+            raise ValueError(
+                f"{label} holds {cells.values[row]!r} in row {row}, but its levels in fit were "
+                f"{'text' if other == 'number' else 'numbers'} such as {levels[0]!r}"
+            )
+    for infinity in {np.inf, -np.inf} & set(cells.values):
+        raise ValueError(_infinite(label, cells.values.index(infinity)))
+    code_of = _CodeOf((level, float(code)) for code, level in enumerate(levels))
+    return np.fromiter(map(code_of.__getitem__, cells.values), np.float64, len(cells.values))
+
+
+def _numbers(label: str, column: Column) -> NDArray[Any]:
+    """Read a column of numbers as floats; missing is NaN."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in "biuf":
+            return _as_float(column)
+    elif column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        plain = (
+            column if column.null_count() == 0 and not column.dtype.is_decimal() else column.cast(nw.Float64)
+        )
+        return _as_float(plain.to_numpy())
+    elif column.null_count() == len(column):
+        return np.full(len(column), np.nan)
+    cells = _cells(label, column)
+    if "text" in cells.kinds:
+        row = cells.first("text")
+        raise ValueError(
+            f"{label} holds text ({cells.values[row]!r} in row {row}) where a number is expected; convert it "
+            "or name the column in categorical_features when fitting"
+        )
+    return np.array([_number(label, row, cells.kind_of[type(v)], v) for row, v in enumerate(cells.values)])
+
+
+def _number(label: str, row: int, kind: str, value: Any) -> float:
+    try:
+        return float(value) if kind == "number" else float("nan")
+    except OverflowError:
+        raise ValueError(f"{label} holds a number too large for float64 (infinity) in row {row}") from None
+
+
+def _as_float(array: NDArray[Any]) -> NDArray[Any]:
+    """Give the array itself if float32 or float64 of this machine's byte order, else as float64."""
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+        return array
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused below
+        return array.astype(np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def _float_type(table: Table, schema: Schema) -> type[np.float32] | type[np.float64]:
+    """float32 if every column of numbers is, and every code fits."""
+    if isinstance(table, np.ndarray):
+        narrow = table.dtype == np.float32
+    else:
+        numeric = [d for d, levels in zip(table.schema.dtypes(), schema, strict=True) if levels is None]
+        narrow = bool(numeric) and all(d == nw.Float32 for d in numeric)
+    return np.float32 if narrow and n_levels(schema).max() < 2**24 else np.float64
+
+
+def _refuse_infinity(matrix: Matrix, table: Table) -> None:
+    # Two passes without a temporary; fmax and fmin skip NaN.
+    if np.isinf(np.fmax.reduce(matrix, axis=None)) or np.isinf(np.fmin.reduce(matrix, axis=None)):
+        at_column = int(np.argmax(np.isinf(matrix).any(axis=0)))
+        label = next(name for c, (name, _) in enumerate(_columns(table)) if c == at_column)
+        row = int(np.argmax(np.isinf(matrix[:, at_column])))
+        raise ValueError(_infinite(label, row))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `fit` is told about rows besides their columns: labels and weights, as checked arrays.
+
+A weight is a multiplicity: 3 stands for three equal rows, 0 for none.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+Floats = NDArray[np.float64]
+
+
+def check_labels(y: Any) -> NDArray[Any]:
+    """Read labels as an array of one type, none missing."""
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "O":
+        for i, label in enumerate(labels):
+            if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
+                raise ValueError(f"y[{i}] is missing; every row needs a label")
+        if all(isinstance(label, Real | np.bool_) for label in labels):
+            labels = np.array(labels.tolist())  # one type if they have one, as 0, 1 and True, False do
+    elif labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        i = int(np.argmin(np.isfinite(labels)))
+        raise ValueError(f"y[{i}] is {labels[i]}; every row needs a label that is finite")
+    elif labels.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers")
+    check_classification_targets(labels)
+    return labels.astype(labels.dtype.newbyteorder("="), copy=False)
+
+
+def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """List the distinct labels, sorted; more than two are refused."""
+    classes: NDArray[Any] = np.unique(labels)
+    if len(classes) > 2:
+        shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
+        raise ValueError(
+            f"Only binary classification is supported. y has {len(classes)} classes ({shown}); more than two "
+            "are not built yet"
+        )
+    return classes
+
+
+def weigh(labels: NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
+    """Multiplicity of each row: its weight times the factor of its class; None if all are 1."""
+    if sample_weight is None and class_weight is None:
+        return None
+    weight = _check_weights(sample_weight, len(labels))
+    if class_weight is not None:
+        present = weight > 0
+        classes, index = np.unique(labels[present], return_inverse=True)
+        factor = compute_class_weight(
+            class_weight, classes=classes, y=labels[present], sample_weight=weight[present]
+        )
+        if not (np.isfinite(factor).all() and (factor >= 0).all()):
+            raise ValueError(
+                f"class_weight gives the factors {factor.tolist()}; they must be finite and >= 0"
+            )
+        with np.errstate(over="ignore"):
+            weight[present] *= factor[index]
+        _refuse_bad_weights(weight, "sample_weight times class_weight")
+    return weight
+
+
+def warn_if_light(weight: Floats, min_samples_leaf: float, leaf_ridge: float) -> None:
+    """Say so once if limits that count examples cannot be met because a row weighs much less than one."""
+    needed = 2 * min_samples_leaf
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    starved = total < needed <= len(weight)
+    if starved or (total < 0.1 * len(weight) and (needed > 0 or leaf_ridge > 0)):
+        warnings.warn(
+            f"sample_weight sums to {total:.3g} over {len(weight)} rows, but min_samples_leaf and leaf_ridge "
+            f"count rows of weight 1; multiply the weights by {len(weight) / total:.3g} for a mean of 1",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _check_weights(sample_weight: Any, n_rows: int) -> Floats:
+    """Make a new array of one weight a row, checked."""
+    if sample_weight is None or isinstance(sample_weight, Real):
+        weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
+    else:
+        weight = check_array(
+            sample_weight,
+            dtype=np.float64,
+            copy=True,
+            ensure_2d=False,
+            ensure_all_finite=False,
+            input_name="sample_weight",
+        )
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; it must be ({n_rows},), one weight a row of X"
+        )
+    _refuse_bad_weights(weight, "sample_weight")
+    return weight
+
+
+def _refuse_bad_weights(weight: Floats, name: str) -> None:
+    if not (weight >= 0).all():  # NaN too
+        i = int(np.argmin(weight >= 0))
+        raise ValueError(f"{name}[{i}] is {weight[i]}; weights must be >= 0")
+    if np.isinf(weight).any():
+        i = int(np.argmax(weight))
+        raise ValueError(f"{name}[{i}] is {weight[i]}; weights must be finite")
+    if not weight.any():
+        raise ValueError(f"{name} is zero on every row; one weight at least must be above zero")

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scikit-learn's own checks, on several settings and without an expected failure."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
+
+SETTINGS = [
+    TAdaBoostClassifier(),
+    TAdaBoostClassifier(t=1.0, n_estimators=10),
+    TAdaBoostClassifier(t=1.2, n_estimators=10, leveraging="closed", leaf_values="theorem_a"),
+    TAdaBoostClassifier(t=-0.5, n_estimators=10, clip=True, learning_rate=1.0),
+    TAdaBoostClassifier(t=0.8, n_estimators=10, leveraging="exact", growth="heaviest", record_weights=True),
+    TAdaBoostClassifier(n_estimators=10, leaf_values="canonical", max_bins=7, max_leaf_nodes=None, n_jobs=2),
+    TAdaBoostClassifier(
+        n_estimators=10, class_weight="balanced", max_depth=2, min_leaf_mass=0.02, leaf_ridge=0.0
+    ),
+    TAdaBoostClassifier(**paper_settings(t=0.6)),
+    TemperedTreeClassifier(),
+    TemperedTreeClassifier(t=1.0, min_samples_leaf=1, max_leaf_nodes=None),
+]
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight sums to:UserWarning")  # some checks fit ten light rows
+@parametrize_with_checks(SETTINGS)
+def test_estimator_passes_the_check(estimator, check):
+    check(estimator)
