@@ -2,8 +2,8 @@
 """t-AdaBoost with exact trees in plain Python: the oracle that the compiled core must equal.
 
 A row's state is lw = log e, where e = exp_t(-S) and S is its clipped margin: Algorithm 1 with every m and Z
-cancelled. Trees weigh rows by integers proportional to e (`fixed_point`), so that sums do not depend on order;
-all else is float64. Numbers in brackets are equations of the paper.
+cancelled. Trees weigh rows by integers proportional to e (`fixed_point`), so that no sum depends on
+order; all else is float64. Numbers in brackets are equations of the paper.
 """
 
 import itertools
@@ -22,7 +22,7 @@ CAP = 500.0  # largest |alpha h| at t >= 1
 
 
 def exp(x):
-    return math.exp(min(x, 700.0))
+    return math.exp(min(x, 600.0))  # beyond: a stand-in for infinity that sums can hold
 
 
 def power_mean(a, b, q):
@@ -46,7 +46,7 @@ def move(lw, x, t):
 
 
 def solve(rows, t, ridge=0.0):
-    """The x with sum w c e(x) = ridge x, where x moves the margin of row (w, lw, c) by c x: mu of (6), leaf E'."""
+    """The x with sum w c e(x) = ridge x, the margin of row (w, lw, c) moved by c x: mu of (6), leaf value E'."""
     signs = {c > 0 for _, _, c in rows if c != 0}
     if len(signs) == 1 and ridge == 0:  # the zero nearest 0: every row with c != 0 just off
         end = max(exp((1 - t) * lw) / ((1 - t) * abs(c)) for _, lw, c in rows if c != 0) if t < 1 else inf
@@ -98,9 +98,7 @@ def candidates(bins, missing, edges):
     zero, has_missing = (0, 0, 0), missing[2] > 0
     if edges is not None:
         left = zero
-        for k, edge in enumerate(
-            edges
-        ):  # the last edge is the largest value: only missing can be right of it
+        for k, edge in enumerate(edges):  # right of the last edge, the largest value, is nothing but missing
             left, split = add(left, bins.get(k, zero)), {"threshold": edge, "categories": None}
             if k < len(edges) - 1:
                 yield add(left, missing), split | {"missing_left": True}
@@ -109,9 +107,8 @@ def candidates(bins, missing, edges):
         return
     levels = sorted(bins)
     if len(levels) <= 8:
-        rights = [
-            [c for i, c in enumerate(levels[1:]) if mask >> i & 1] for mask in range(2 ** len(levels[1:]))
-        ]
+        masks = range(2 ** (len(levels) - 1))
+        rights = [[c for i, c in enumerate(levels[1:]) if mask >> i & 1] for mask in masks]
     else:
         share = {c: pos / (pos + neg) if pos + neg > 0 else 0.0 for c, (pos, neg, _) in bins.items()}
         order = sorted(levels, key=lambda c: (share[c], c))
@@ -175,17 +172,10 @@ def grow(data, t, rules):
 
     def leaf(rows, depth):
         pos, neg, n = add((0, 0, 0), *(data.mass[i] for i in rows))
-        new = {
-            "feature": -1,
-            "id": len(nodes),
-            "rows": rows,
-            "depth": depth,
-            "pos": pos,
-            "neg": neg,
-            "mass": n,
-        }
+        new = {"feature": -1, "id": len(nodes), "rows": rows, "depth": depth}
+        new |= {"pos": pos, "neg": neg, "mass": n, "gain": 0.0}
         deep = rules.max_depth is not None and depth >= rules.max_depth
-        return new | {"gain": 0.0, "split": None if deep else best_split(new, data, t, rules)}
+        return new | {"split": None if deep else best_split(new, data, t, rules)}
 
     nodes = []
     nodes.append(leaf(range(len(data.X)), 0))
@@ -244,18 +234,16 @@ def boost(X, y, t, **options):
     w = [1.0] * len(y) if rules.w is None else rules.w
     X, y, w = zip(*[row for row in zip(X, y, w, strict=True) if row[2] > 0], strict=True)
     data = SimpleNamespace(X=X)
-    data.edges = [
-        None if c in rules.categorical else column_edges(x) for c, x in enumerate(zip(*X, strict=True))
-    ]
+    columns = enumerate(zip(*X, strict=True))
+    data.edges = [None if c in rules.categorical else column_edges(x) for c, x in columns]
     cap = CAP if t >= 1 else inf
     logs, rounds, stop = [0.0] * len(y), [], None
     while len(rounds) < rules.n_estimators and stop is None:
         data.q = fixed_point(w, [exp(lw) for lw in logs])
         data.mass = [(a, 0, m) if label > 0 else (0, a, m) for a, label, m in zip(data.q, y, w, strict=True)]
         nodes = grow(data, t, rules)
-        h = leaf_outputs(
-            nodes, (w, logs, y), t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate
-        )
+        settings = (t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate)
+        h = leaf_outputs(nodes, (w, logs, y), *settings)
         rho, alpha = edge_and_step(w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging)
         alpha *= rules.learning_rate
         if cap < inf and abs(alpha) * max(map(abs, h)) > cap:
