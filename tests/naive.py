@@ -46,7 +46,7 @@ def move(lw, x, t):
 
 
 def solve(rows, t, ridge=0.0):
-    """The x with sum w c e(x) = ridge x, the margin of row (w, lw, c) moved by c x: mu of (6), leaf value E'."""
+    """The x with sum w c e(x) = ridge x, the margin of row (w, lw, c) moved by c x: mu of (6), leaf E'."""
     signs = {c > 0 for _, _, c in rows if c != 0}
     if len(signs) == 1 and ridge == 0:  # the zero nearest 0: every row with c != 0 just off
         end = max(exp((1 - t) * lw) / ((1 - t) * abs(c)) for _, lw, c in rows if c != 0) if t < 1 else inf
@@ -167,8 +167,11 @@ def best_split(node, data, t, rules):
     return split if split and split["gain"] >= -1e-12 * risk and min(total[:2]) > 0 else None
 
 
-def grow(data, t, rules):
+def grow(data, logs, t, rules):
     """One tree as a list of nodes; the k-th split makes nodes 2k + 1 (left) and 2k + 2 (right)."""
+
+    data.q = fixed_point(data.w, [exp(lw) for lw in logs])
+    data.mass = [(q, 0, w) if y > 0 else (0, q, w) for q, y, w in zip(data.q, data.y, data.w, strict=True)]
 
     def leaf(rows, depth):
         pos, neg, n = add((0, 0, 0), *(data.mass[i] for i in rows))
@@ -228,20 +231,24 @@ def column_edges(values):
     return [m if m < b else a for (a, m), b in zip(middles, known[1:], strict=True)] + known[-1:]
 
 
+def table(X, y, w, categorical):
+    """The rows that count, w > 0, and the bins of each column."""
+    w = [1.0] * len(y) if w is None else w
+    X, y, w = zip(*[row for row in zip(X, y, w, strict=True) if row[2] > 0], strict=True)
+    columns = enumerate(zip(*X, strict=True))
+    edges = [None if c in categorical else column_edges(values) for c, values in columns]
+    return SimpleNamespace(X=X, y=y, w=w, edges=edges)
+
+
 def boost(X, y, t, **options):
     """Algorithm 1. A round is a dict: nodes, alpha, rho, loss = prod Z^(2-t), stop (why it was the last)."""
     rules = SimpleNamespace(**DEFAULTS | options)
-    w = [1.0] * len(y) if rules.w is None else rules.w
-    X, y, w = zip(*[row for row in zip(X, y, w, strict=True) if row[2] > 0], strict=True)
-    data = SimpleNamespace(X=X)
-    columns = enumerate(zip(*X, strict=True))
-    data.edges = [None if c in rules.categorical else column_edges(x) for c, x in columns]
+    data = table(X, y, rules.w, rules.categorical)
+    y, w = data.y, data.w
     cap = CAP if t >= 1 else inf
-    logs, rounds, stop = [0.0] * len(y), [], None
+    logs, rounds, stop = [0.0] * len(w), [], None
     while len(rounds) < rules.n_estimators and stop is None:
-        data.q = fixed_point(w, [exp(lw) for lw in logs])
-        data.mass = [(a, 0, m) if label > 0 else (0, a, m) for a, label, m in zip(data.q, y, w, strict=True)]
-        nodes = grow(data, t, rules)
+        nodes = grow(data, logs, t, rules)
         settings = (t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate)
         h = leaf_outputs(nodes, (w, logs, y), *settings)
         rho, alpha = edge_and_step(w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging)
