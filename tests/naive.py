@@ -9,7 +9,7 @@ order; all else is float64. Numbers in brackets are equations of the paper.
 import itertools
 import math
 from bisect import bisect_left
-from math import copysign, expm1, fsum, inf, log, log1p, tanh
+from math import copysign, exp, expm1, fsum, inf, log, log1p, tanh
 from types import SimpleNamespace
 
 DEFAULTS = {
@@ -19,10 +19,6 @@ DEFAULTS = {
 }  # fmt: skip
 PRIORITY = {"best": lambda leaf: leaf["split"]["gain"], "heaviest": lambda leaf: leaf["pos"] + leaf["neg"]}
 CAP = 500.0  # largest |alpha h| at t >= 1
-
-
-def exp(x):
-    return math.exp(min(x, 600.0))  # beyond: a stand-in for infinity that sums can hold
 
 
 def power_mean(a, b, q):
@@ -37,12 +33,14 @@ def power_mean(a, b, q):
 def move(lw, x, t):
     """Log of exp_t(log_t(e) - x) for e = exp(lw): the weight after the margin has grown by x, (8)."""
     s = 1 - t
-    if s == 0:
-        return lw - x
     if lw == -inf:  # off; back on when the margin falls
-        return log(-s * x) / s if x < 0 else lw
-    rise = -s * x * exp(-s * lw)
-    return lw + log1p(rise) / s if rise > -1 else copysign(inf, -s)
+        moved = log(-s * x) / s if x < 0 else lw
+    elif s == 0:
+        moved = lw - x
+    else:
+        rise = -s * x * exp(-s * lw)
+        moved = lw + log1p(rise) / s if rise > -1 else copysign(inf, -s)
+    return min(moved, 600 / max(1, 1 + s))  # what stands for infinity: its powers and sums are finite
 
 
 def solve(rows, t, ridge=0.0):
@@ -99,6 +97,8 @@ def candidates(bins, missing, edges):
     if edges is not None:
         left = zero
         for k, edge in enumerate(edges):  # right of the last edge, the largest value, is nothing but missing
+            if k not in bins and k < len(edges) - 1:
+                continue  # the same rows as the threshold before
             left, split = add(left, bins.get(k, zero)), {"threshold": edge, "categories": None}
             if k < len(edges) - 1:
                 yield add(left, missing), split | {"missing_left": True}
@@ -189,7 +189,7 @@ def grow(data, logs, t, rules):
         top = max(priority for priority, _ in choice)
         parent = next(k for priority, k in choice if priority >= top * (1 - 1e-12))
         parent.update(parent["split"], left=len(nodes), right=len(nodes) + 1)
-        parent["gain"] /= sum(data.q)
+        parent["gain"] = max(0.0, parent["gain"]) / sum(data.q)
         for side in (True, False):
             rows = [i for i in parent["rows"] if goes_left(parent, data.X[i]) == side]
             nodes.append(leaf(rows, parent["depth"] + 1))
