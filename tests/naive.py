@@ -107,7 +107,7 @@ def candidates(bins, missing, edges):
         return
     levels = sorted(bins)
     if len(levels) <= 8:
-        masks = range(2 ** (len(levels) - 1))
+        masks = range(2 ** len(levels[1:]))
         rights = [[c for i, c in enumerate(levels[1:]) if mask >> i & 1] for mask in masks]
     else:
         share = {c: pos / (pos + neg) if pos + neg > 0 else 0.0 for c, (pos, neg, _) in bins.items()}
@@ -116,7 +116,7 @@ def candidates(bins, missing, edges):
     for right in rights:
         for missing_left in [True] * bool(right) + [False] * has_missing:
             kept, side = sorted(set(levels) - set(right)), missing_left
-            if levels[0] in right:  # the side of the lowest level is called left
+            if right and levels[0] in right:  # the side of the lowest level is called left
                 kept, side = sorted(right), not missing_left
             split = {"threshold": None, "categories": sorted(set(levels) - set(kept)), "missing_left": side}
             yield add(zero, *(bins[c] for c in kept), *[missing] * side), split
@@ -260,7 +260,7 @@ def boost(X, y, t, **options):
             stop = "no split"
         elif abs(rho) < 1e-15 or alpha == 0:
             stop = "edge zero"
-        elif t < 1 and (abs(rho) == 1 or max(moved) == -inf):
+        elif (abs(rho) == 1 and t < 1) or max(map(exp, moved)) == 0:  # no weight is left to learn from
             stop = "perfect"
         elif moved == logs:
             stop = "frozen"
