@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test error beside LightGBM on the same splits: prints a Markdown table.
 
-Five stratified 70/30 splits; equal trees, leaves, learning rate and least rows in a leaf; categories are native
+Five stratified 70/30 splits; equal trees, leaves, learning rate, least rows in a leaf; categories are native
 in both. The last two models are ours with 31 leaves and LightGBM as it comes, which has 31 leaves too.
 """
 

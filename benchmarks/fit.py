@@ -2,7 +2,7 @@
 """CPU time of a fit beside LightGBM, one thread each, in one process, A B A B: prints a Markdown table.
 
 Wall time is worthless on a shared machine, and so are two processes one after the other. "whole" is fit from
-the array, binning included. "boosting" leaves binning out: LightGBM trains on a dataset that is already built;
+the array, binning included. "boosting" leaves binning out: LightGBM trains on a dataset built before;
 ours is the time of all trees minus the time of a single one, times J / (J - 1).
 """
 
