@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""t-AdaBoost with exact trees in plain Python: the oracle that the compiled core must equal.
+
+A row's state is lw = log e, where e = exp_t(-S) and S is its clipped margin: Algorithm 1 with every m and Z
+cancelled. Trees weigh rows by integers proportional to e (`fixed_point`), so that no sum depends on
+order; all else is float64. Numbers in brackets are equations of the paper.
+"""
+
+import itertools
+import math
+from bisect import bisect_left
+from math import copysign, exp, expm1, fsum, inf, log, log1p, tanh
+from types import SimpleNamespace
+
+DEFAULTS = {
+    "w": None, "categorical": (), "n_estimators": 10, "learning_rate": 0.1, "leaf_values": "exact",
+    "leveraging": "unit", "max_leaf_nodes": 8, "max_depth": None, "min_samples_leaf": 5, "min_leaf_mass": 0.0,
+    "leaf_ridge": 3.0, "growth": "best", "allow_pure_leaves": True,
+}  # fmt: skip
+PRIORITY = {"best": lambda leaf: leaf["split"]["gain"], "heaviest": lambda leaf: leaf["pos"] + leaf["neg"]}
+CAP = 500.0  # largest |alpha h| at t >= 1
+
+
+def power_mean(a, b, q):
+    lo, hi = sorted((a, b))
+    if q == 0:
+        return math.sqrt(lo) * math.sqrt(hi)
+    if lo == 0:
+        return 0.0 if q < 0 else hi * 2 ** (-1 / q)
+    return (hi if q > 0 else lo) * exp(log1p(expm1(abs(q) * log(lo / hi)) / 2) / q)
+
+
+def move(lw, x, t):
+    """Log of exp_t(log_t(e) - x) for e = exp(lw): the weight after the margin has grown by x, (8)."""
+    s = 1 - t
+    if lw == -inf:  # off; back on when the margin falls
+        moved = log(-s * x) / s if x < 0 else lw
+    elif s == 0:
+        moved = lw - x
+    else:
+        rise = -s * x * exp(-s * lw)
+        moved = lw + log1p(rise) / s if rise > -1 else copysign(inf, -s)
+    return min(moved, 600 / max(1, 1 + s))  # what stands for infinity: its powers and sums are finite
+
+
+def solve(rows, t, ridge=0.0):
+    """The x with sum w c e(x) = ridge x, the margin of row (w, lw, c) moved by c x: mu of (6), leaf E'."""
+    signs = {c > 0 for _, _, c in rows if c != 0}
+    if len(signs) == 1 and ridge == 0:  # the zero nearest 0: every row with c != 0 just off
+        end = max(exp((1 - t) * lw) / ((1 - t) * abs(c)) for _, lw, c in rows if c != 0) if t < 1 else inf
+        return end if True in signs else -end
+
+    def slope(x):  # decreasing
+        return fsum(w * c * exp(move(lw, c * x, t)) for w, lw, c in rows) - ridge * x
+
+    hi = 1 / max(abs(c) for _, _, c in rows)
+    lo = -hi
+    while slope(hi) > 0:
+        lo, hi = hi, 2 * hi
+    while slope(lo) < 0:
+        lo, hi = 2 * lo, lo
+    while lo < (middle := lo / 2 + hi / 2) < hi:
+        if (at_middle := slope(middle)) == 0:
+            return middle
+        lo, hi = (middle, hi) if at_middle > 0 else (lo, middle)
+    return hi
+
+
+def leaf_value(rows, t, kind, ridge):
+    """Value of a leaf with rows (w, lw, y)."""
+    if kind == "exact":
+        return solve(rows, t, ridge)
+    pos, neg = (fsum(w * exp(lw) for w, lw, y in rows if y == label) for label in (1, -1))
+    odds = log(pos / neg) if pos > 0 and neg > 0 else inf if pos > 0 else -inf
+    if kind == "theorem_a":  # psi_t, (63) without its factor
+        return odds / 2 if t == 1 else tanh((1 - t) / 2 * odds) / (1 - t)
+    mean = power_mean(1.0, exp(-abs(odds)), 1 - t)  # canonical: -L_t'(p)
+    return copysign(inf if mean == 0 else -expm1(-(2 - t) * abs(odds)) / mean ** (2 - t), odds)
+
+
+def fixed_point(w, e):
+    """Integers proportional to w e; the scale is a power of two, so that only small weights are rounded."""
+    whole = all(v == int(v) for v in w)
+    v = e if whole else [a * b for a, b in zip(w, e, strict=True)]
+    mean = fsum(a * b for a, b in zip(w, e, strict=True)) / (fsum(w) if whole else len(w))
+    scale = math.ldexp(1.0, math.frexp(min(2.0**30 / max(v), 2.0**20 / mean))[1] - 1)
+    return [(int(a) if whole else 1) * round(scale * b) for a, b in zip(w, v, strict=True)]
+
+
+def add(*parts):
+    return tuple(map(sum, zip(*parts, strict=True)))
+
+
+def candidates(bins, missing, edges):
+    """(masses on the left, split) in the order that breaks ties. Masses: positive, negative, multiplicity."""
+    zero, has_missing = (0, 0, 0), missing[2] > 0
+    if edges is not None:
+        left = zero
+        for k, edge in enumerate(edges):  # right of the last edge, the largest value, is nothing but missing
+            if k not in bins and k < len(edges) - 1:
+                continue  # the same rows as the threshold before
+            left, split = add(left, bins.get(k, zero)), {"threshold": edge, "categories": None}
+            if k < len(edges) - 1:
+                yield add(left, missing), split | {"missing_left": True}
+            if has_missing:
+                yield left, split | {"missing_left": False}
+        return
+    levels = sorted(bins)
+    if len(levels) <= 8:
+        masks = range(2 ** len(levels[1:]))
+        rights = [[c for i, c in enumerate(levels[1:]) if mask >> i & 1] for mask in masks]
+    else:
+        share = {c: pos / (pos + neg) if pos + neg > 0 else 0.0 for c, (pos, neg, _) in bins.items()}
+        order = sorted(levels, key=lambda c: (share[c], c))
+        rights = [[]] + [order[k:] for k in range(1, len(order))]
+    for right in rights:
+        for missing_left in [True] * bool(right) + [False] * has_missing:
+            kept, side = sorted(set(levels) - set(right)), missing_left
+            if right and levels[0] in right:  # the side of the lowest level is called left
+                kept, side = sorted(right), not missing_left
+            split = {"threshold": None, "categories": sorted(set(levels) - set(kept)), "missing_left": side}
+            yield add(zero, *(bins[c] for c in kept), *[missing] * side), split
+
+
+def is_missing(x):
+    return x is None or x != x
+
+
+def goes_left(node, row):
+    x = row[node["feature"]]
+    if is_missing(x):
+        return node["missing_left"]
+    return x <= node["threshold"] if node["categories"] is None else x not in node["categories"]
+
+
+def best_split(node, data, t, rules):
+    """The admissible split of least tempered risk 2 M_{t-1}(a, b) over its children, (20), or None."""
+    total = (node["pos"], node["neg"], node["mass"])
+    risk, found = 2 * power_mean(*total[:2], t - 1), []
+
+    def admits(child):
+        pos, neg, n = child
+        heavy = n > 0 and n >= rules.min_samples_leaf and pos + neg >= rules.min_leaf_mass * sum(data.q)
+        return heavy and (max if rules.allow_pure_leaves else min)(pos, neg) > 0
+
+    for column, edges in enumerate(data.edges):
+        bins, missing = {}, (0, 0, 0)
+        for i in node["rows"]:
+            x = data.X[i][column]
+            if is_missing(x):
+                missing = add(missing, data.mass[i])
+            else:
+                k = x if edges is None else bisect_left(edges, x)
+                bins[k] = add(bins.get(k, (0, 0, 0)), data.mass[i])
+        for left, split in candidates(bins, missing, edges):
+            right = tuple(a - b for a, b in zip(total, left, strict=True))
+            if admits(left) and admits(right):
+                if missing[2] == 0:
+                    split["missing_left"] = left[2] >= right[2]
+                loss = 2 * power_mean(*left[:2], t - 1) + 2 * power_mean(*right[:2], t - 1)
+                found.append((loss, {"feature": column, "gain": risk - loss, **split}))
+    least = min((loss for loss, _ in found), default=inf)
+    split = next((split for loss, split in found if loss <= least * (1 + 1e-12)), None)
+    if rules.growth == "best":
+        return split if split and split["gain"] > 1e-12 * risk else None
+    # The paper's policy takes splits without gain, but leaves a leaf of one class alone.
+    return split if split and split["gain"] >= -1e-12 * risk and min(total[:2]) > 0 else None
+
+
+def grow(data, logs, t, rules):
+    """One tree as a list of nodes; the k-th split makes nodes 2k + 1 (left) and 2k + 2 (right)."""
+
+    data.q = fixed_point(data.w, [exp(lw) for lw in logs])
+    data.mass = [(q, 0, w) if y > 0 else (0, q, w) for q, y, w in zip(data.q, data.y, data.w, strict=True)]
+
+    def leaf(rows, depth):
+        pos, neg, n = add((0, 0, 0), *(data.mass[i] for i in rows))
+        new = {"feature": -1, "id": len(nodes), "rows": rows, "depth": depth}
+        new |= {"pos": pos, "neg": neg, "mass": n, "gain": 0.0}
+        deep = rules.max_depth is not None and depth >= rules.max_depth
+        return new | {"split": None if deep else best_split(new, data, t, rules)}
+
+    nodes = []
+    nodes.append(leaf(range(len(data.X)), 0))
+    while rules.max_leaf_nodes is None or len(nodes) // 2 + 1 < rules.max_leaf_nodes:
+        choice = [(PRIORITY[rules.growth](k), k) for k in nodes if k["feature"] < 0 and k["split"]]
+        if not choice:
+            break
+        top = max(priority for priority, _ in choice)
+        parent = next(k for priority, k in choice if priority >= top * (1 - 1e-12))
+        parent.update(parent["split"], left=len(nodes), right=len(nodes) + 1)
+        parent["gain"] = max(0.0, parent["gain"]) / sum(data.q)
+        for side in (True, False):
+            rows = [i for i in parent["rows"] if goes_left(parent, data.X[i]) == side]
+            nodes.append(leaf(rows, parent["depth"] + 1))
+    return nodes
+
+
+def leaf_outputs(nodes, state, t, kind, ridge, cap):
+    """Set the value of every leaf; the output h of each row."""
+    h = [0.0] * len(state[0])
+    for leaf in (node for node in nodes if node["feature"] < 0):
+        value = leaf_value([tuple(part[i] for part in state) for i in leaf["rows"]], t, kind, ridge)
+        leaf["value"] = max(-cap, min(cap, value))
+        for i in leaf["rows"]:
+            h[i] = leaf["value"]
+    return h
+
+
+def edge_and_step(w, logs, u, t, rule):
+    """(rho, alpha): the edge (10), and the step 1, (6) or (11), in the form without m and Z."""
+    s = 1 - t
+    bound = max(abs(a) * exp(-s * lw) for a, lw in zip(u, logs, strict=True) if lw > -inf)  # A
+    if bound == 0:
+        return 0.0, 0.0
+    off = max((abs(a) for a, lw in zip(u, logs, strict=True) if lw == -inf), default=0.0)
+    e = [exp(lw) if lw > -inf else (off / bound) ** (1 / s) for lw in logs]  # off rows count with q-dagger
+    rho = fsum(a * b * c for a, b, c in zip(w, e, u, strict=True)) / bound
+    rho /= fsum(a * b ** (2 - t) for a, b in zip(w, e, strict=True))
+    rho = copysign(1.0, rho) if abs(rho) > 1 - 4e-16 else rho
+    if rule == "closed":
+        reach = math.atanh(rho) if abs(rho) < 1 else copysign(inf, rho)
+        return rho, reach / bound if t == 1 else tanh(s * reach) / (s * bound)
+    return rho, 1.0 if rule == "unit" else solve(list(zip(w, logs, u, strict=True)), t)
+
+
+def column_edges(values):
+    """Upper ends of a column's bins: midpoints of successive distinct values, then the largest value."""
+    known = sorted({x for x in values if not is_missing(x)})
+    middles = ((a, a / 2 + b / 2) for a, b in itertools.pairwise(known))
+    return [m if m < b else a for (a, m), b in zip(middles, known[1:], strict=True)] + known[-1:]
+
+
+def table(X, y, w, categorical):
+    """The rows that count, w > 0, and the bins of each column."""
+    w = [1.0] * len(y) if w is None else w
+    X, y, w = zip(*[row for row in zip(X, y, w, strict=True) if row[2] > 0], strict=True)
+    columns = enumerate(zip(*X, strict=True))
+    edges = [None if c in categorical else column_edges(values) for c, values in columns]
+    return SimpleNamespace(X=X, y=y, w=w, edges=edges)
+
+
+def boost(X, y, t, **options):
+    """Algorithm 1. A round is a dict: nodes, alpha, rho, loss = prod Z^(2-t), stop (why it was the last)."""
+    rules = SimpleNamespace(**DEFAULTS | options)
+    data = table(X, y, rules.w, rules.categorical)
+    y, w = data.y, data.w
+    cap = CAP if t >= 1 else inf
+    logs, rounds, stop = [0.0] * len(w), [], None
+    while len(rounds) < rules.n_estimators and stop is None:
+        nodes = grow(data, logs, t, rules)
+        settings = (t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate)
+        h = leaf_outputs(nodes, (w, logs, y), *settings)
+        rho, alpha = edge_and_step(w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging)
+        alpha *= rules.learning_rate
+        if cap < inf and abs(alpha) * max(map(abs, h)) > cap:
+            alpha = copysign(cap / max(map(abs, h)), alpha)
+        moved = [move(lw, alpha * a * b, t) for lw, a, b in zip(logs, y, h, strict=True)]
+        if len(nodes) == 1:
+            stop = "no split"
+        elif abs(rho) < 1e-15 or alpha == 0:
+            stop = "edge zero"
+        elif (abs(rho) == 1 and t < 1) or max(map(exp, moved)) == 0:  # no weight is left to learn from
+            stop = "perfect"
+        elif moved == logs:
+            stop = "frozen"
+        if stop not in (None, "perfect"):  # the round is not part of the model, unless there is no other
+            if rounds:
+                rounds[-1]["stop"] = stop
+                break
+            nodes, alpha, kind = nodes[:1], 1.0, "exact" if rules.leaf_values == "exact" else "theorem_a"
+            nodes[0].update(feature=-1, gain=0.0)
+            h = leaf_outputs(nodes, (w, logs, y), t, kind, rules.leaf_ridge, cap)
+            moved = [move(lw, a * b, t) for lw, a, b in zip(logs, y, h, strict=True)]
+        logs = moved
+        loss = fsum(a * exp((2 - t) * lw) for a, lw in zip(w, logs, strict=True)) / fsum(w)
+        rounds.append({"nodes": nodes, "alpha": alpha, "rho": rho, "loss": loss, "logs": logs, "stop": stop})
+    return rounds
