@@ -32,6 +32,11 @@ nb::object to_numpy(std::vector<T> values) {
   return to_numpy(std::move(values), {n});
 }
 
+template <class T>
+View<const T> const_view(const std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
+
 Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical, std::size_t most) {
   require(n_codes.size() > 0, "n_codes: needs one column at least");
   require(is_categorical.size() == n_codes.size(), "is_categorical: must be as long as n_codes");
@@ -132,37 +137,55 @@ void put(std::vector<std::int64_t>& out, const ExactSum& sum) {
   out.push_back(sum.low);
 }
 
-nb::tuple shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, int exponent) {
-  check_exponent(exponent);
-  const auto ids = checked_leaves(shard, leaves);
-  std::vector<LeafSums> sums;
-  {
-    nb::gil_scoped_release released;
-    sums = shard.leaf_sums(ids, exponent);
-  }
-  std::vector<std::int64_t> weight;
-  std::vector<std::uint64_t> count;
-  std::vector<double> extremes;
-  for (const LeafSums& s : sums) {
-    put(weight, s.weight);
-    count.insert(count.end(), {s.count, s.off});
-    extremes.insert(extremes.end(), {s.least, s.most});
-  }
-  const std::vector<std::size_t> shape{leaves.size(), 2, 2};
-  return nb::make_tuple(to_numpy(std::move(weight), shape), to_numpy(std::move(count), shape),
-                        to_numpy(std::move(extremes), shape));
+using Exponents = Array<const std::int32_t, 2>;
+
+View<const std::int32_t> checked_exponents(const Exponents& exponent, std::size_t n_leaves) {
+  require(exponent.shape(0) == n_leaves && exponent.shape(1) == 2, "exponent: shape must be (leaves, 2)");
+  for (std::size_t i = 0; i < exponent.size(); ++i) check_exponent(exponent.data()[i]);
+  return {exponent.data(), exponent.size()};
 }
 
-nb::object shard_trial(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value, int exponent,
-                       int slope_exponent, double slope_cap) {
-  check_exponent(exponent);
-  check_exponent(slope_exponent);
+nb::tuple shard_leaf_extremes(Shard& shard, Array<const std::int32_t, 1> leaves) {
   const auto ids = checked_leaves(shard, leaves);
+  std::vector<LeafExtremes> found;
+  {
+    nb::gil_scoped_release released;
+    found = shard.leaf_extremes(ids);
+  }
+  std::vector<std::uint64_t> count;
+  std::vector<double> extremes;
+  for (const LeafExtremes& x : found) {
+    count.insert(count.end(), {x.count, x.off});
+    extremes.insert(extremes.end(), {x.least, x.most});
+  }
+  const std::vector<std::size_t> shape{leaves.size(), 2, 2};
+  return nb::make_tuple(to_numpy(std::move(count), shape), to_numpy(std::move(extremes), shape));
+}
+
+nb::object shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, Exponents exponent) {
+  const auto ids = checked_leaves(shard, leaves);
+  const auto exponents = checked_exponents(exponent, ids.size);
+  std::vector<ExactSum> sums;
+  {
+    nb::gil_scoped_release released;
+    sums = shard.leaf_sums(ids, exponents);
+  }
+  std::vector<std::int64_t> out;
+  for (const ExactSum& sum : sums) put(out, sum);
+  return to_numpy(std::move(out), {leaves.size(), 2, 2});
+}
+
+nb::object shard_trial(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
+                       Exponents exponent, Exponents slope_exponent, Array<const double, 2> slope_cap) {
+  const auto ids = checked_leaves(shard, leaves);
+  const auto exponents = checked_exponents(exponent, ids.size);
+  const auto slope_exponents = checked_exponents(slope_exponent, ids.size);
   require(value.size() == leaves.size(), "value: must be as long as leaves");
+  require(slope_cap.shape(0) == ids.size && slope_cap.shape(1) == 2, "slope_cap: shape must be (leaves, 2)");
   std::vector<TrialSums> sums;
   {
     nb::gil_scoped_release released;
-    sums = shard.trial(ids, view(value), exponent, slope_exponent, slope_cap);
+    sums = shard.trial(ids, view(value), exponents, slope_exponents, {slope_cap.data(), slope_cap.size()});
   }
   std::vector<std::int64_t> out;
   for (const TrialSums& s : sums) {
@@ -254,16 +277,16 @@ std::vector<LeafStatistics> statistics_from(const Statistics& array, std::size_t
 }
 
 Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
-  return [&shard, ids](const std::vector<std::size_t>& leaves, const std::vector<double>& value, int exponent,
-                       int slope_exponent, double slope_cap) {
+  return [&shard, ids](const auto& leaves, const auto& value, const auto& exponent, const auto& slope_exponent,
+                       const auto& slope_cap) {
     std::vector<std::int32_t> some;
-    for (auto i : leaves) some.push_back(ids[i]);
-    return shard.trial({some.data(), some.size()}, {value.data(), value.size()}, exponent, slope_exponent,
-                       slope_cap);
+    for (auto i : leaves) some.push_back(ids[static_cast<std::size_t>(i)]);
+    return shard.trial(const_view(some), const_view(value), const_view(exponent), const_view(slope_exponent),
+                       const_view(slope_cap));
   };
 }
 
-// statistics: count, weight, least, most of each (leaf, class), as leaf_sums says them, in units of one example.
+// statistics: count, weight, least, most of each (leaf, class), as leaf_extremes and leaf_sums say them, in units of one example.
 nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves, Statistics statistics, double ridge,
                               double cap, double most_multiplicity) {
   const auto ids = checked_leaves(shard, leaves);
@@ -323,9 +346,10 @@ void bind_core(nb::module_& m) {
            })
       .def("histogram", &shard_histogram, "node"_a)
       .def("split", &shard_split, "node"_a, "left"_a, "right"_a, "column"_a, "goes_left"_a.noconvert())
-      .def("leaf_sums", &shard_leaf_sums, "leaves"_a.noconvert(), "exponent"_a)
-      .def("trial", &shard_trial, "leaves"_a.noconvert(), "value"_a.noconvert(), "exponent"_a, "slope_exponent"_a,
-           "slope_cap"_a)
+      .def("leaf_extremes", &shard_leaf_extremes, "leaves"_a.noconvert())
+      .def("leaf_sums", &shard_leaf_sums, "leaves"_a.noconvert(), "exponent"_a.noconvert())
+      .def("trial", &shard_trial, "leaves"_a.noconvert(), "value"_a.noconvert(), "exponent"_a.noconvert(),
+           "slope_exponent"_a.noconvert(), "slope_cap"_a.noconvert())
       .def("step", &shard_step, "leaves"_a.noconvert(), "value"_a.noconvert(), "alpha"_a, "clip"_a, "exponent"_a,
            "loss_exponent"_a)
       .def("solve_leaves", &shard_solve_leaves, "leaves"_a.noconvert(), "statistics"_a.noconvert(), "ridge"_a,
@@ -351,6 +375,14 @@ void bind_core(nb::module_& m) {
   m.def("grow", &grow_here, "grower"_a, "shard"_a);
   m.def("stepped", &stepped, "l"_a, "c"_a, "s"_a);
   m.def("exact_exponent", &exact_exponent, "bound"_a);
+  m.def(
+      "exact_exponents",
+      [](Array<const double, 2> bound) {
+        std::vector<std::int32_t> out;
+        for (std::size_t i = 0; i < bound.size(); ++i) out.push_back(exact_exponent(bound.data()[i]));
+        return to_numpy(std::move(out), {bound.shape(0), bound.shape(1)});
+      },
+      "bound"_a.noconvert());
 }
 
 }  // namespace tada

@@ -16,39 +16,55 @@ struct Bracket {
   bool done = false;
   double inside(double x) const { return std::min(high, std::max(low, x)); }
   double middle() const { return low + (high - low) / 2.0; }
-  // One safeguarded Newton step from v, where the function is g and its slope -slope; the size of the step. The
-  // bracket is halved instead when the step would leave it, or is more than half of the last one: Newton crawls
-  // down an exponential.
-  double advance(double g, double slope) {
+
+  // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is at
+  // most `small` times v. The bracket is halved instead when the step would leave it, or is more than half of the
+  // last one: Newton crawls down an exponential.
+  void advance(double g, double slope, double small) {
     (g > 0.0 ? low : high) = v;
-    const double newton = v + g / slope;
-    const bool quick = newton > low && newton < high && 2.0 * std::fabs(newton - v) <= last;
-    const double next = quick ? newton : middle();
+    const double newton = v + g / slope, moved = std::fabs(newton - v);
+    done = g == 0.0 || moved <= small * std::fabs(v);
+    const bool quick = newton > low && newton < high && 2.0 * moved <= last;
+    const double next = done ? inside(newton) : quick ? newton : middle();
+    done = done || next == v;
     last = std::fabs(next - v);
     v = next;
-    return last;
   }
 };
 
-// The largest log weight of a leaf's rows after a trial: a weight grows with what it was. Tight, because sums are
-// rounded relative to it.
-double most_after(const LeafStatistics& p, const LeafStatistics& n, double v, double s) {
-  return std::max(p.count > 0.0 ? stepped(p.most, v, s) : -INFINITY,
-                  n.count > 0.0 ? stepped(n.most, -v, s) : -INFINITY);
-}
+// Sums of e(v) and of its slope over leaves tried together, scaled from each (leaf, class)'s largest weight after
+// the trial (a weight grows with what it was).
+class Trials {
+ public:
+  Trials(const std::vector<LeafStatistics>& statistics, double s, double most_multiplicity, const Trial& trial)
+      : statistics_(statistics), s_(s), most_multiplicity_(most_multiplicity), trial_(trial) {}
 
-// How sums of e and of its slope e^t are scaled, for weights up to exp(most).
-struct Scales {
-  int exponent, slope_exponent;
-  double slope_cap;
-  Scales(double most, double s, double most_multiplicity) {
-    most = std::min(most, log_weight_cap(s));
-    // e^t grows with e for t >= 0; for t < 0 it has no bound, and a capped slope only makes a step longer.
-    const double t = 1.0 - s;
-    slope_cap = std::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0);
-    exponent = exact_exponent(most_multiplicity * std::exp(most));
-    slope_exponent = exact_exponent(most_multiplicity * slope_cap);
+  void run(const std::vector<std::int32_t>& leaves, const std::vector<double>& value) {
+    exponent_.clear();
+    slope_exponent_.clear();
+    std::vector<double> slope_cap;
+    const double t = 1.0 - s_;
+    for (std::size_t j = 0; j < 2 * leaves.size(); ++j) {
+      const LeafStatistics& pair = statistics_[2 * static_cast<std::size_t>(leaves[j / 2]) + j % 2];
+      const double v = j % 2 == 0 ? value[j / 2] : -value[j / 2];
+      const double most = pair.count > 0.0 ? std::min(stepped(pair.most, v, s_), log_weight_cap(s_)) : -INFINITY;
+      // e^t grows with e for t >= 0; for t < 0 it has no bound, and a capped slope only makes a step longer.
+      const double steepest = most > -INFINITY ? std::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0) : 1.0;
+      slope_cap.push_back(std::min(steepest, 0x1p900));
+      exponent_.push_back(exact_exponent(most_multiplicity_ * std::exp(most)));
+      slope_exponent_.push_back(exact_exponent(most_multiplicity_ * slope_cap.back()));
+    }
+    sums_ = trial_(leaves, value, exponent_, slope_exponent_, slope_cap);
   }
+  double weight(std::size_t j) const { return sums_[j].weight.value(exponent_[j]); }
+  double slope(std::size_t j) const { return sums_[j].slope.value(slope_exponent_[j]); }
+
+ private:
+  const std::vector<LeafStatistics>& statistics_;
+  double s_, most_multiplicity_;
+  const Trial& trial_;
+  std::vector<std::int32_t> exponent_, slope_exponent_;
+  std::vector<TrialSums> sums_;
 };
 
 // Where the root must lie: past it every weight of one class is off (t < 1) or one becomes infinite (t > 1).
@@ -84,7 +100,8 @@ double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, d
     const double ep = p.count * std::exp(mp), en = n.count * std::exp(mn);
     // e^t = e / e^s, and 0 where the weight is off.
     const double slope = (ep > 0.0 ? ep * std::exp(-s * mp) : 0.0) + (en > 0.0 ? en * std::exp(-s * mn) : 0.0);
-    if (b.advance(ep - en - ridge * b.v, slope + ridge) <= 1e-15 * std::fabs(b.v)) break;
+    b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15);
+    if (b.done) break;
   }
   return b.v;
 }
@@ -107,25 +124,21 @@ std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, 
   // A step this small (relative) leaves an error of its square, but for kinks: the slope jumps where a weight
   // switches off for t <= 0.
   const double small = s < 1.0 ? 1e-7 : 1e-13;
+  Trials trials(statistics, s, most_multiplicity, trial);
   for (int pass = 0; pass < kPasses; ++pass) {
-    std::vector<std::size_t> active;
+    std::vector<std::int32_t> active;
     std::vector<double> value;
-    double most = -INFINITY;
     for (std::size_t i = 0; i < n_leaves; ++i)
       if (!state[i].done) {
-        active.push_back(i);
+        active.push_back(static_cast<std::int32_t>(i));
         value.push_back(state[i].v);
-        most = std::max(most, most_after(statistics[2 * i], statistics[2 * i + 1], state[i].v, s));
       }
     if (active.empty()) break;
-    const Scales scales(most, s, most_multiplicity);
-    const auto sums = trial(active, value, scales.exponent, scales.slope_exponent, scales.slope_cap);
+    trials.run(active, value);
     for (std::size_t j = 0; j < active.size(); ++j) {
-      Bracket& b = state[active[j]];
-      const TrialSums &p = sums[2 * j], &n = sums[2 * j + 1];
-      const double g = p.weight.value(scales.exponent) - n.weight.value(scales.exponent) - ridge * b.v;
-      const double slope = p.slope.value(scales.slope_exponent) + n.slope.value(scales.slope_exponent) + ridge;
-      b.done = g == 0.0 || b.advance(g, slope) <= small * std::fabs(b.v);
+      Bracket& b = state[static_cast<std::size_t>(active[j])];
+      const double g = trials.weight(2 * j) - trials.weight(2 * j + 1) - ridge * b.v;
+      b.advance(g, trials.slope(2 * j) + trials.slope(2 * j + 1) + ridge, small);
     }
   }
   std::vector<double> v(n_leaves);
@@ -138,9 +151,9 @@ double solve_step(const std::vector<LeafStatistics>& statistics, const std::vect
   Bracket b{-INFINITY, INFINITY};
   // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1).
   double reach[2] = {s > 0.0 ? 0.0 : cap, s > 0.0 ? 0.0 : cap};  // against, along
-  std::vector<std::size_t> all(value.size());
+  std::vector<std::int32_t> all(value.size());
   for (std::size_t i = 0; i < statistics.size(); ++i) {
-    all[i / 2] = i / 2;
+    all[i / 2] = static_cast<std::int32_t>(i / 2);
     const double u = i % 2 == 0 ? value[i / 2] : -value[i / 2];
     if (s == 0.0 || u == 0.0 || statistics[i].count == 0.0) continue;
     const double end = std::exp(s * statistics[i].most) / std::fabs(s * u);
@@ -150,21 +163,17 @@ double solve_step(const std::vector<LeafStatistics>& statistics, const std::vect
   b.low = -reach[0];
   b.high = reach[1];
   b.v = start > b.low && start < b.high ? start : b.middle();
-  for (int pass = 0; pass < kPasses && b.low < b.high; ++pass) {
+  Trials trials(statistics, s, most_multiplicity, trial);
+  for (int pass = 0; pass < kPasses && b.low < b.high && !b.done; ++pass) {
     std::vector<double> moves(value.size());
-    double most = -INFINITY, g = 0.0, slope = 0.0;
+    for (std::size_t i = 0; i < value.size(); ++i) moves[i] = b.v * value[i];
+    trials.run(all, moves);
+    double g = 0.0, slope = 0.0;
     for (std::size_t i = 0; i < value.size(); ++i) {
-      moves[i] = b.v * value[i];
-      most = std::max(most, most_after(statistics[2 * i], statistics[2 * i + 1], moves[i], s));
+      g += value[i] * (trials.weight(2 * i) - trials.weight(2 * i + 1));
+      slope += value[i] * value[i] * (trials.slope(2 * i) + trials.slope(2 * i + 1));
     }
-    const Scales scales(most, s, most_multiplicity);
-    const auto sums = trial(all, moves, scales.exponent, scales.slope_exponent, scales.slope_cap);
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      const TrialSums &p = sums[2 * i], &n = sums[2 * i + 1];
-      g += value[i] * (p.weight.value(scales.exponent) - n.weight.value(scales.exponent));
-      slope += value[i] * value[i] * (p.slope.value(scales.slope_exponent) + n.slope.value(scales.slope_exponent));
-    }
-    if (g == 0.0 || b.advance(g, slope) <= 1e-15 * std::fabs(b.v)) break;
+    b.advance(g, slope, 1e-15);
   }
   return b.v;
 }

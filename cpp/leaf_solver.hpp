@@ -18,9 +18,10 @@ struct LeafStatistics {
   double count, weight, least, most;  // multiplicity, sum w e, log weights of the rows that are on
 };
 
-using Trial = std::function<std::vector<TrialSums>(const std::vector<std::size_t>& leaves,
-                                                   const std::vector<double>& value, int exponent,
-                                                   int slope_exponent, double slope_cap)>;
+// A trial of `value` (by leaf) on some leaves; the rest by (leaf, class), as in Shard::trial.
+using Trial = std::function<std::vector<TrialSums>(
+    const std::vector<std::int32_t>& leaves, const std::vector<double>& value, const std::vector<std::int32_t>& exponent,
+    const std::vector<std::int32_t>& slope_exponent, const std::vector<double>& slope_cap)>;
 
 // statistics: index 2 * leaf + class. |v| <= cap. most_multiplicity bounds the multiplicity of a row.
 std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge, double cap,

@@ -13,6 +13,18 @@ constexpr std::size_t kChunk = 1 << 14;  // rows a thread takes at a time
 
 }  // namespace
 
+void LeafExtremes::merge(const LeafExtremes& o) {
+  count += o.count;
+  off += o.off;
+  least = std::min(least, o.least);
+  most = std::max(most, o.most);
+}
+
+void TrialSums::merge(const TrialSums& o) {
+  weight.merge(o.weight);
+  slope.merge(o.slope);
+}
+
 void Moments::merge(const Moments& o) {
   loss.merge(o.loss);
   weight.merge(o.weight);
@@ -26,15 +38,25 @@ void Moments::merge(const Moments& o) {
   n_capped += o.n_capped;
 }
 
-std::vector<Shard::Chunk> Shard::chunks_of(View<const std::int32_t> leaves) const {
+// Rows in chunks of (leaf, class), in parallel: f(chunk, sums of the chunk), merged by pair 2 * leaf + class.
+template <class Sums, class F>
+std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& none, F f) {
   std::vector<Chunk> chunks;
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) {
     const NodeRows& node = nodes_[static_cast<std::size_t>(leaves[leaf])];
     for (std::size_t k = 0; k < 2; ++k)
       for (std::size_t first = node.begin[k]; first < node.end[k]; first += kChunk)
-        chunks.push_back({leaf, k, first, std::min(first + kChunk, node.end[k])});
+        chunks.push_back({2 * leaf + k, first, std::min(first + kChunk, node.end[k])});
   }
-  return chunks;
+  std::vector<Sums> part(chunks.size(), none), sums(2 * leaves.size, none);
+  // Waking a thread costs more than a small shard's pass.
+  const std::size_t together = n_rows() < kChunk ? chunks.size() : 1;
+  if (!chunks.empty())
+    pool_.run((chunks.size() + together - 1) / together, [&](std::size_t j) {
+      for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i) f(chunks[i], part[i]);
+    });
+  for (std::size_t j = 0; j < chunks.size(); ++j) sums[chunks[j].pair].merge(part[j]);
+  return sums;
 }
 
 std::size_t Shard::gather(const std::uint32_t* rows, std::size_t n, double* l) const {
@@ -47,69 +69,52 @@ void Shard::weigh(const std::uint32_t* rows, std::size_t n, double* x) const {
     for (std::size_t i = 0; i < n; ++i) x[i] *= multiplicity_[rows[i]];
 }
 
-std::vector<LeafSums> Shard::leaf_sums(View<const std::int32_t> leaves, int exponent) {
-  const double inf = fast::kInf;
-  LeafSums none;
-  none.least = inf;
-  none.most = -inf;
-  std::vector<LeafSums> sums(2 * leaves.size, none);
-  const std::vector<Chunk> chunks = chunks_of(leaves);
-  std::vector<LeafSums> part(chunks.size(), none);
-  pool_.run(chunks.size(), [&](std::size_t j) {
-    const Chunk& chunk = chunks[j];
-    LeafSums& out = part[j];
-    double l[kBlock], e[kBlock];
-    for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
-      const std::uint32_t* rows = rows_.data() + first;
-      const std::size_t n = gather(rows, std::min(kBlock, chunk.end - first), l);
-      for (std::size_t i = 0; i < n; ++i) e[i] = weight_[rows[i]];
-      for (std::size_t i = 0; i < n; ++i) {
-        const bool on = l[i] > -inf;
-        out.least = on && l[i] < out.least ? l[i] : out.least;
-        out.most = l[i] > out.most ? l[i] : out.most;
-        out.count += count_of(rows[i]);
-        if (!on) out.off += count_of(rows[i]);
-      }
-      weigh(rows, n, e);
-      add_block(e, n, exponent, out.weight);
+std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) {
+  LeafExtremes none;
+  none.least = fast::kInf;
+  none.most = -fast::kInf;
+  return by_leaf(leaves, none, [&](const Chunk& chunk, LeafExtremes& out) {
+    for (std::size_t i = chunk.begin; i < chunk.end; ++i) {
+      const double l = log_weight_[rows_[i]];
+      const bool on = l > -fast::kInf;
+      out.least = on && l < out.least ? l : out.least;
+      out.most = l > out.most ? l : out.most;
+      if (!on) out.off += count_of(rows_[i]);
+      if (!unit_) out.count += count_of(rows_[i]);
     }
+    if (unit_) out.count += chunk.end - chunk.begin;
   });
-  for (std::size_t j = 0; j < chunks.size(); ++j) {
-    LeafSums& out = sums[2 * chunks[j].leaf + chunks[j].k];
-    out.weight.merge(part[j].weight);
-    out.count += part[j].count;
-    out.off += part[j].off;
-    out.least = std::min(out.least, part[j].least);
-    out.most = std::max(out.most, part[j].most);
-  }
-  return sums;
 }
 
-std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const double> value, int exponent,
-                                    int slope_exponent, double slope_cap) {
-  std::vector<TrialSums> sums(2 * leaves.size);
-  const std::vector<Chunk> chunks = chunks_of(leaves);
-  std::vector<TrialSums> part(chunks.size());
-  pool_.run(chunks.size(), [&](std::size_t j) {
-    const Chunk& chunk = chunks[j];
-    const double c = chunk.k == 0 ? value[chunk.leaf] : -value[chunk.leaf];
+std::vector<ExactSum> Shard::leaf_sums(View<const std::int32_t> leaves, View<const std::int32_t> exponent) {
+  return by_leaf(leaves, ExactSum{}, [&](const Chunk& chunk, ExactSum& out) {
+    double e[kBlock];
+    for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
+      const std::uint32_t* rows = rows_.data() + first;
+      const std::size_t n = std::min(kBlock, chunk.end - first);
+      for (std::size_t i = 0; i < n; ++i) e[i] = weight_[rows[i]];
+      weigh(rows, n, e);
+      add_block(e, n, exponent[chunk.pair], out);
+    }
+  });
+}
+
+std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const double> value,
+                                    View<const std::int32_t> exponent, View<const std::int32_t> slope_exponent,
+                                    View<const double> slope_cap) {
+  return by_leaf(leaves, TrialSums{}, [&](const Chunk& chunk, TrialSums& out) {
+    const double v = value[chunk.pair / 2], c = chunk.pair % 2 == 0 ? v : -v;
     double l[kBlock], e[kBlock], slope[kBlock];
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
       const std::uint32_t* rows = rows_.data() + first;
       const std::size_t n = gather(rows, std::min(kBlock, chunk.end - first), l);
-      trial_block(l, n, c, s_, slope_cap, e, slope);
+      trial_block(l, n, c, s_, slope_cap[chunk.pair], e, slope);
       weigh(rows, n, e);
       weigh(rows, n, slope);
-      add_block(e, n, exponent, part[j].weight);
-      add_block(slope, n, slope_exponent, part[j].slope);
+      add_block(e, n, exponent[chunk.pair], out.weight);
+      add_block(slope, n, slope_exponent[chunk.pair], out.slope);
     }
   });
-  for (std::size_t j = 0; j < chunks.size(); ++j) {
-    TrialSums& out = sums[2 * chunks[j].leaf + chunks[j].k];
-    out.weight.merge(part[j].weight);
-    out.slope.merge(part[j].slope);
-  }
-  return sums;
 }
 
 // Adds rows whose weights are e and e_power = e^(2-t) (changed here: times multiplicity) to the moments.
@@ -140,14 +145,11 @@ void Shard::tally(const std::uint32_t* rows, std::size_t n, double y, const doub
 
 Moments Shard::step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
                     int exponent, int loss_exponent) {
-  Moments total;
-  total.least = fast::kInf;
+  Moments none;
+  none.least = fast::kInf;
   const double cap = log_weight_cap(s_);
-  const std::vector<Chunk> chunks = chunks_of(leaves);
-  std::vector<Moments> part(chunks.size(), total);
-  pool_.run(chunks.size(), [&](std::size_t j) {
-    const Chunk& chunk = chunks[j];
-    const double y = chunk.k == 0 ? 1.0 : -1.0, move = alpha * value[chunk.leaf];
+  const auto pairs = by_leaf(leaves, none, [&](const Chunk& chunk, Moments& out) {
+    const double y = chunk.pair % 2 == 0 ? 1.0 : -1.0, move = alpha * value[chunk.pair / 2];
     double l[kBlock], moved[kBlock], e[kBlock], e_power[kBlock];
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
       const std::uint32_t* rows = rows_.data() + first;
@@ -158,13 +160,13 @@ Moments Shard::step(View<const std::int32_t> leaves, View<const double> value, d
         score_[rows[i]] = h > clip ? clip : (h < -clip ? -clip : h);
         log_weight_[rows[i]] = moved[i];
         weight_[rows[i]] = e[i];
-        if (moved[i] >= cap) ++part[j].n_capped;
+        if (moved[i] >= cap) ++out.n_capped;
       }
-      tally(rows, n, y, e, e_power, exponent, loss_exponent, part[j]);
+      tally(rows, n, y, e, e_power, exponent, loss_exponent, out);
     }
   });
-  for (const Moments& m : part) total.merge(m);
-  return total;
+  for (const Moments& m : pairs) none.merge(m);
+  return none;
 }
 
 }  // namespace tada

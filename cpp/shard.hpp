@@ -28,15 +28,16 @@ struct NodeRows {
 };
 
 // What a (leaf, class) says of itself before a step. Index 2 * leaf + class in vectors of these.
-struct LeafSums {
-  ExactSum weight;            // sum w e
+struct LeafExtremes {
   std::uint64_t count = 0;    // multiplicity, in the units of the cells
   std::uint64_t off = 0;      // of it, weights that are off
   double least = 0, most = 0; // log weights of the rows that are on; +inf, -inf when there are none
+  void merge(const LeafExtremes& o);
 };
 
 struct TrialSums {
   ExactSum weight, slope;  // sum w e(v), sum w e(v)^t
+  void merge(const TrialSums& o);
 };
 
 // After a step, over all rows.
@@ -76,18 +77,22 @@ class Shard {
   void split(std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
              View<const std::uint8_t> goes_left);
 
-  // Leaves and step. `value` and `alpha` by leaf; a row's log weight moves by c = alpha y value.
-  std::vector<LeafSums> leaf_sums(View<const std::int32_t> leaves, int exponent);
-  std::vector<TrialSums> trial(View<const std::int32_t> leaves, View<const double> value, int exponent,
-                               int slope_exponent, double slope_cap);
+  // Leaves and step. `value` by leaf; a row's log weight moves by c = alpha y value. Exponents (see exact_sum.hpp) by
+  // (leaf, class), from that pair's own extremes: a class of small weights keeps its digits beside a large one.
+  std::vector<LeafExtremes> leaf_extremes(View<const std::int32_t> leaves);
+  std::vector<ExactSum> leaf_sums(View<const std::int32_t> leaves, View<const std::int32_t> exponent);  // of w e
+  std::vector<TrialSums> trial(View<const std::int32_t> leaves, View<const double> value,
+                               View<const std::int32_t> exponent, View<const std::int32_t> slope_exponent,
+                               View<const double> slope_cap);
   Moments step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip, int exponent,
                int loss_exponent);
 
  private:
   struct Chunk {
-    std::size_t leaf, k, begin, end;  // rows [begin, end) of a leaf's class k
+    std::size_t pair, begin, end;  // rows [begin, end) of the row order, all of one (leaf, class)
   };
-  std::vector<Chunk> chunks_of(View<const std::int32_t> leaves) const;
+  template <class Sums, class F>
+  std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
   double multiplicity_of(std::size_t row) const { return unit_ ? 1.0 : multiplicity_[row]; }
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
   std::size_t gather(const std::uint32_t* rows, std::size_t n, double* l) const;

@@ -39,7 +39,8 @@ def move(lw, x, t):
         moved = lw - x
     else:
         rise = -s * x * exp(-s * lw)
-        moved = lw + log1p(rise) / s if rise > -1 else copysign(inf, -s)
+        # What keeps less than 2^-48 of its e^s is off: such a rest is the rounding of the step.
+        moved = lw + log1p(rise) / s if rise >= 2.0**-48 - 1 else copysign(inf, -s)
     return min(moved, 600 / max(1, 1 + s))  # what stands for infinity: its powers and sums are finite
 
 
@@ -246,6 +247,7 @@ def boost(X, y, t, **options):
     data = table(X, y, rules.w, rules.categorical)
     y, w = data.y, data.w
     cap = CAP if t >= 1 else inf
+    whole_step = rules.leveraging != "unit" and rules.learning_rate == 1
     logs, rounds, stop = [0.0] * len(w), [], None
     while len(rounds) < rules.n_estimators and stop is None:
         nodes = grow(data, logs, t, rules)
@@ -260,17 +262,17 @@ def boost(X, y, t, **options):
             stop = "no split"
         elif abs(rho) < 1e-15 or alpha == 0:
             stop = "edge zero"
-        elif (abs(rho) == 1 and t < 1) or max(map(exp, moved)) == 0:  # no weight is left to learn from
+        elif (abs(rho) == 1 and t <= 1 and whole_step) or max(map(exp, moved)) == 0:  # nothing left to learn
             stop = "perfect"
         elif moved == logs:
-            stop = "frozen"
+            stop = "frozen step"
         if stop not in (None, "perfect"):  # the round is not part of the model, unless there is no other
             if rounds:
                 rounds[-1]["stop"] = stop
                 break
-            nodes, alpha, kind = nodes[:1], 1.0, "exact" if rules.leaf_values == "exact" else "theorem_a"
+            nodes, alpha = nodes[:1], 1.0
             nodes[0].update(feature=-1, gain=0.0)
-            h = leaf_outputs(nodes, (w, logs, y), t, kind, rules.leaf_ridge, cap)
+            h = leaf_outputs(nodes, (w, logs, y), t, "theorem_a", 0.0, cap)  # psi_t of the prior predicts it
             moved = [move(lw, a * b, t) for lw, a, b in zip(logs, y, h, strict=True)]
         logs = moved
         loss = fsum(a * exp((2 - t) * lw) for a, lw in zip(w, logs, strict=True)) / fsum(w)

@@ -151,7 +151,8 @@ class Run:
             return
         factor = boosting.bound_factor(rho, e_dagger, mass_off, self._loss, self.settings.t)
         self._apply(grown, leaves, values, alpha, rho, factor, n_capped)
-        if self._loss == 0.0 or (abs(rho) == 1.0 and self.settings.t <= 1.0 and self.settings.leveraging != "unit"):
+        whole_step = self.settings.leveraging != "unit" and self.settings.learning_rate == 1.0
+        if self._loss == 0.0 or (abs(rho) == 1.0 and self.settings.t <= 1.0 and whole_step):
             self.stop_reason = "perfect"
         elif abs(alpha) * A < 2.0**-53:
             self.stop_reason = "frozen step"
@@ -199,20 +200,18 @@ class Run:
         return self._grower.tree(), self._leaves(ids)
 
     def _leaves(self, ids: NDArray[np.int32]) -> _Leaves:
-        exponent = _core.exact_exponent(self._most_multiplicity * self._most_weight)
-        weight, count, extremes = self._shard.leaf_sums(ids, exponent)
-        counts = count * self._unit
-        return _Leaves(
-            ids, _value(weight, exponent), counts[..., 0], counts[..., 1], extremes[..., 0], extremes[..., 1]
-        )
+        count, extremes = self._shard.leaf_extremes(ids)
+        counts, least, most = count * self._unit, extremes[..., 0], np.ascontiguousarray(extremes[..., 1])
+        exponents = _core.exact_exponents(self._most_multiplicity * np.exp(most))
+        weight = _value(self._shard.leaf_sums(ids, exponents), exponents)
+        return _Leaves(ids, weight, counts[..., 0], counts[..., 1], least, most)
 
     # Leaf values.
 
     def _leaf_values(self, leaves: _Leaves) -> tuple[Array, int]:
         t, rule = self.settings.t, self.settings.leaf_values
-        largest_alpha = self.settings.learning_rate if self.settings.leveraging == "unit" else 1.0
         if rule == "exact":
-            cap = _CAP / largest_alpha if t >= 1.0 else math.inf
+            cap = _CAP / self.settings.learning_rate if t >= 1.0 else math.inf
             values: Array = self._shard.solve_leaves(
                 leaves.ids, leaves.statistics(), float(self.settings.leaf_ridge), cap, self._most_multiplicity
             )
@@ -220,7 +219,7 @@ class Run:
         with np.errstate(all="ignore"):  # a leaf whose rows are all off has no value: 0
             link = losses.leaf_link if rule == "theorem_a" else losses.canonical_leaf
             values = np.nan_to_num(link(leaves.weight[:, 0], leaves.weight[:, 1], t), nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return self._capped(values, largest_alpha)
+        return self._capped(values, self.settings.learning_rate)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
         """Values of pure leaves are infinite at t = 1 (canonical ones at t >= 0): capped, and counted."""
@@ -262,7 +261,7 @@ class Run:
             return rate
         if A == 0.0 or abs(rho) < 1e-15:
             return 0.0
-        largest = _CAP / float(np.abs(values).max()) if self.settings.t >= 1.0 else math.inf
+        largest = _CAP / (rate * float(np.abs(values).max())) if self.settings.t >= 1.0 else math.inf
         start = boosting.closed_step(rho, A, self.settings.t)
         if rule == "exact":
             start = self._shard.solve_step(
@@ -343,6 +342,6 @@ def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64]
     return False, math.ldexp(1.0, -bits), counts.astype(np.uint64)
 
 
-def _value(limbs: NDArray[np.int64], exponent: int) -> Array:
+def _value(limbs: NDArray[np.int64], exponent: int | NDArray[np.int32]) -> Array:
     """The sum that two limbs (last axis) stand for."""
     return np.ldexp(limbs[..., 0] + limbs[..., 1] * 2.0**-32, -exponent)
