@@ -161,31 +161,40 @@ bool Forest::goes_right(const LevelSet& set, double x, bool missing_left) const 
                             static_cast<std::int32_t>(level));
 }
 
-// leaf[i] for n rows of values; n is padded to whole lanes by the caller's buffers.
-void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const {
+// The leaves of kTogether rows, which walk side by side, all until the last of them has arrived.
+template <std::size_t kTogether, bool kLevels>
+void Forest::walk_lanes(std::uint32_t root, const double* rows, std::uint32_t* leaf) const {
   const std::size_t width = columns_.size();
   const Node* nodes = nodes_.data();
-  for (std::size_t first = 0; first < n; first += kLanes) {
-    std::uint32_t at[kLanes];
-    std::fill(at, at + kLanes, root.node);
-    const double* lane = rows + first * width;
-    const std::size_t used = std::min(kLanes, n - first);
-    bool moved = nodes[root.node].left != root.node;
-    while (moved) {
-      moved = false;
-      for (std::size_t k = 0; k < used; ++k) {
-        const Node& node = nodes[at[k]];
-        const double x = lane[k * width + (node.field & kField)];
-        const bool missing_left = node.field & kMissingLeft;
-        bool right = (x > node.threshold) | ((x != x) & !missing_left);
-        if (root.categorical && (node.field & kCategorical))
-          right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left);
-        const std::uint32_t next = node.left + right;
-        moved |= next != at[k];
-        at[k] = next;
-      }
+  std::uint32_t at[kTogether];
+  for (auto& node : at) node = root;
+  for (std::uint32_t moved = nodes[root].left != root; moved;) {
+    moved = 0;
+    for (std::size_t k = 0; k < kTogether; ++k) {
+      const Node node = nodes[at[k]];
+      const double x = rows[k * width + (node.field & kField)];
+      const bool missing_left = node.field & kMissingLeft;
+      bool right = (x > node.threshold) | ((x != x) & !missing_left);
+      if (kLevels && (node.field & kCategorical))
+        right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left);
+      const std::uint32_t next = node.left + right;
+      moved |= next ^ at[k];
+      at[k] = next;
     }
-    std::copy(at, at + used, leaf + first);
+  }
+  std::copy(at, at + kTogether, leaf);
+}
+
+// leaf[i] for n rows of values.
+void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const {
+  const std::size_t width = columns_.size();
+  std::size_t i = 0;
+  if (root.categorical) {
+    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, true>(root.node, rows + i * width, leaf + i);
+    for (; i < n; ++i) walk_lanes<1, true>(root.node, rows + i * width, leaf + i);
+  } else {
+    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, false>(root.node, rows + i * width, leaf + i);
+    for (; i < n; ++i) walk_lanes<1, false>(root.node, rows + i * width, leaf + i);
   }
 }
 

@@ -70,6 +70,8 @@ class Forest {
   void add_levels(const ForestArrays& arrays, std::size_t node);
 
   bool goes_right(const LevelSet& set, double x, bool missing_left) const;
+  template <std::size_t kTogether, bool kLevels>
+  void walk_lanes(std::uint32_t root, const double* rows, std::uint32_t* leaf) const;
   void walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const;
 
   // Calls f(first, n, row-major values of the used columns) for blocks of rows.
