@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds binning and prediction. Every argument comes as a plain object and is cast here, without conversion, so
-// that the error of a wrong dtype starts with the argument's name like every other one.
+// Binds binning and prediction. Every argument comes as a plain object and is cast here, without conversion,
+// so that the error of a wrong dtype starts with the argument's name like every other one.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -29,8 +29,7 @@ T cast(nb::handle object, const char* name, const char* what) {
 
 template <class T>
 Array<const T, 1> vector(nb::handle object, const char* name, const char* dtype) {
-  return cast<Array<const T, 1>>(object, name,
-                                 (std::string("a contiguous 1-D array of ") + dtype).c_str());
+  return cast<Array<const T, 1>>(object, name, (std::string("a contiguous 1-D array of ") + dtype).c_str());
 }
 
 template <class T>
@@ -44,13 +43,14 @@ Array<const T, 1> vector(nb::handle object, const char* name, const char* dtype,
 std::size_t whole(nb::handle object, const char* name, std::int64_t low, std::int64_t high) {
   const auto value = cast<std::int64_t>(object, name, "an int");
   if (value < low || value > high)
-    fail(name, "must be in " + std::to_string(low) + ".." + std::to_string(high) + ", got " + std::to_string(value));
+    fail(name, "must be in " + std::to_string(low) + ".." + std::to_string(high) + ", got " +
+                   std::to_string(value));
   return static_cast<std::size_t>(value);
 }
 
 Pool make_pool(nb::handle n_threads) { return Pool(whole(n_threads, "n_threads", 1, 1024)); }
 
-// ---- X: float32 or float64, any strides ----------------------------------------------------------------------
+// ---- X: float32 or float64, any strides ---------------------------------------------------------
 
 template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
@@ -88,13 +88,14 @@ struct AnyTable {  // keeps the array alive
  private:
   template <class T>
   static void check(const Table<T>& table) {
-    if (reinterpret_cast<std::uintptr_t>(table.data()) % alignof(T) != 0) fail("X", "its memory is not aligned");
+    if (reinterpret_cast<std::uintptr_t>(table.data()) % alignof(T) != 0)
+      fail("X", "its memory is not aligned");
     if (table.shape(0) >= std::numeric_limits<std::uint32_t>::max()) fail("X", "has 2^32 rows or more");
     if (table.shape(1) >= std::numeric_limits<std::uint32_t>::max()) fail("X", "has 2^32 columns or more");
   }
 };
 
-// ---- results ---------------------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 template <class T>
 nb::object to_numpy(std::vector<T> values) {
@@ -110,10 +111,10 @@ nb::object to_numpy(std::unique_ptr<T[]> values, std::size_t rows, std::size_t c
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data, {rows, columns}, owner));
 }
 
-// ---- binning -----------------------------------------------------------------------------------------------------
+// ---- binning ------------------------------------------------------------------------------------
 
-nb::object fit_bins_bound(nb::object X_, nb::object is_categorical_, nb::object n_levels_, nb::object max_bins_,
-                          nb::object multiplicity_, nb::object n_threads_) {
+nb::object fit_bins_bound(nb::object X_, nb::object is_categorical_, nb::object n_levels_,
+                          nb::object max_bins_, nb::object multiplicity_, nb::object n_threads_) {
   const AnyTable X(X_);
   const std::size_t n_rows = X.shape(0), n_columns = X.shape(1);
   const auto is_categorical = vector<bool>(is_categorical_, "is_categorical", "bool", n_columns);
@@ -162,8 +163,8 @@ void check_bins(const BinsView& bins, std::int32_t most) {
     for (auto i = static_cast<std::size_t>(bins.edge_start[c]) + 1;
          i < static_cast<std::size_t>(bins.edge_start[c + 1]); ++i)
       if (!(bins.edges[i - 1] < bins.edges[i])) fail("edges", "must rise" + column);
-    for (auto i = static_cast<std::size_t>(bins.level_start[c]); i < static_cast<std::size_t>(bins.level_start[c + 1]);
-         ++i)
+    for (auto i = static_cast<std::size_t>(bins.level_start[c]);
+         i < static_cast<std::size_t>(bins.level_start[c + 1]); ++i)
       if (bins.level_bin[i] < 0 || bins.level_bin[i] >= bins.n_bins[c])
         fail("level_bin", "must be in 0..n_bins-1" + column);
   }
@@ -171,7 +172,8 @@ void check_bins(const BinsView& bins, std::int32_t most) {
 
 template <class Code>
 void encode_into(const AnyTable& X, const BinsView& bins, Array<Code, 2> out, Pool& pool) {
-  if (out.shape(0) != X.shape(1) || out.shape(1) != X.shape(0)) fail("out", "its shape must be (columns, rows)");
+  if (out.shape(0) != X.shape(1) || out.shape(1) != X.shape(0))
+    fail("out", "its shape must be (columns, rows)");
   check_bins(bins, std::numeric_limits<Code>::max());
   nb::gil_scoped_release released;
   X.visit([&](const auto& matrix) { encode(matrix, bins, View<Code>{out.data(), out.size()}, pool); });
@@ -192,14 +194,14 @@ void encode_bound(nb::object X_, nb::object n_bins_, nb::object edges_, nb::obje
                       view(is_categorical), view(level_bin), view(level_start)};
   Pool pool = make_pool(n_threads_);
   Array<std::uint8_t, 2> bytes;
-  if (nb::try_cast(out_, bytes, false))
-    return encode_into<std::uint8_t>(X, bins, bytes, pool);
+  if (nb::try_cast(out_, bytes, false)) return encode_into<std::uint8_t>(X, bins, bytes, pool);
   encode_into<std::uint16_t>(
-      X, bins, cast<Array<std::uint16_t, 2>>(out_, "out", "a writable C-contiguous 2-D array of uint8 or uint16"),
+      X, bins,
+      cast<Array<std::uint16_t, 2>>(out_, "out", "a writable C-contiguous 2-D array of uint8 or uint16"),
       pool);
 }
 
-// ---- prediction --------------------------------------------------------------------------------------------------
+// ---- prediction ---------------------------------------------------------------------------------
 
 void init_forest(Forest* self, nb::object n_columns_, nb::object tree_start_, nb::object feature_,
                  nb::object threshold_, nb::object left_, nb::object right_, nb::object value_,
@@ -217,13 +219,15 @@ void init_forest(Forest* self, nb::object n_columns_, nb::object tree_start_, nb
   const auto categories = vector<std::int32_t>(categories_, "categories", "int32");
   const auto category_start = vector<std::int64_t>(category_start_, "category_start", "int64");
   // std::invalid_argument of the constructor becomes ValueError.
-  new (self) Forest(n_columns, {view(tree_start), view(feature), view(threshold), view(left), view(right), view(value),
-                                view(missing_left), view(is_categorical), view(categories), view(category_start)});
+  new (self) Forest(n_columns,
+                    {view(tree_start), view(feature), view(threshold), view(left), view(right), view(value),
+                     view(missing_left), view(is_categorical), view(categories), view(category_start)});
 }
 
 void check_width(const Forest& forest, const AnyTable& X) {
   if (X.shape(1) != forest.n_columns())
-    fail("X", "has " + std::to_string(X.shape(1)) + " columns, the forest " + std::to_string(forest.n_columns()));
+    fail("X",
+         "has " + std::to_string(X.shape(1)) + " columns, the forest " + std::to_string(forest.n_columns()));
 }
 
 // The arguments of decision and staged.
@@ -245,7 +249,8 @@ struct Scoring {
   }
 };
 
-nb::object decision(const Forest& forest, nb::object X_, nb::object alpha_, nb::object clip_, nb::object n_threads_) {
+nb::object decision(const Forest& forest, nb::object X_, nb::object alpha_, nb::object clip_,
+                    nb::object n_threads_) {
   Scoring in(forest, X_, alpha_, clip_, n_threads_);
   std::vector<double> out(in.X.shape(0));
   {
@@ -257,7 +262,8 @@ nb::object decision(const Forest& forest, nb::object X_, nb::object alpha_, nb::
   return to_numpy(std::move(out));
 }
 
-nb::object staged(const Forest& forest, nb::object X_, nb::object alpha_, nb::object clip_, nb::object n_threads_) {
+nb::object staged(const Forest& forest, nb::object X_, nb::object alpha_, nb::object clip_,
+                  nb::object n_threads_) {
   Scoring in(forest, X_, alpha_, clip_, n_threads_);
   const std::size_t size = forest.n_trees() * in.X.shape(0);
   std::unique_ptr<double[]> out(new double[size]);
@@ -291,13 +297,13 @@ void bind_data(nb::module_& m) {
   m.def("fit_bins", &fit_bins_bound, arg("X"), arg("is_categorical"), arg("n_levels"), arg("max_bins"),
         arg("multiplicity"), arg("n_threads"),
         "-> (n_bins, edges, edge_start, level_bin, level_start) ; see binning.Bins.");
-  m.def("encode", &encode_bound, arg("X"), arg("n_bins"), arg("edges"), arg("edge_start"), arg("is_categorical"),
-        arg("level_bin"), arg("level_start"), arg("out"), arg("n_threads"),
+  m.def("encode", &encode_bound, arg("X"), arg("n_bins"), arg("edges"), arg("edge_start"),
+        arg("is_categorical"), arg("level_bin"), arg("level_start"), arg("out"), arg("n_threads"),
         "Write the code of every value to out (columns, rows).");
   nb::class_<Forest>(m, "Forest", "Trees on raw values, one after the other ; see tree.Tree.")
       .def("__init__", &init_forest, arg("n_columns"), arg("tree_start"), arg("feature"), arg("threshold"),
-           arg("left"), arg("right"), arg("value"), arg("missing_left"), arg("is_categorical"), arg("categories"),
-           arg("category_start"))
+           arg("left"), arg("right"), arg("value"), arg("missing_left"), arg("is_categorical"),
+           arg("categories"), arg("category_start"))
       .def("decision", &decision, arg("X"), arg("alpha"), arg("clip"), arg("n_threads"), "Scores, (rows,).")
       .def("staged", &staged, arg("X"), arg("alpha"), arg("clip"), arg("n_threads"),
            "Scores after each tree, (trees, rows).")

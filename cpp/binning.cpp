@@ -3,69 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <limits>
 #include <numeric>
 
+#include "table.hpp"
+
 namespace tada {
+
+using namespace table;
+
 namespace {
 
 __extension__ typedef unsigned __int128 Wide;  // products of a sum of weights with a number of bins
-
-// Blocks of rows are copied column by column into a buffer in L1 whatever the strides of the table are. The
-// stride of the buffer is no power of two, else a row of a row-major table falls into two sets of the cache.
-constexpr std::size_t kBlock = 256, kStride = kBlock + 16, kGroup = 16;
-
-template <class T>
-struct Buffer {
-  T data[kGroup * kStride];
-  T* column(std::size_t c) { return data + c * kStride; }
-};
-
-std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-// Runs f(task, worker) for every task; a worker runs one task at a time, so it can own scratch memory. What f
-// throws reaches the caller (a pool's work must not throw).
-template <class F>
-void run_tasks(Pool& pool, std::size_t n_tasks, F&& f) {
-  std::atomic<std::size_t> next{0};
-  std::vector<std::exception_ptr> errors(pool.n_threads());
-  pool.run(std::min(pool.n_threads(), n_tasks), [&](std::size_t worker) {
-    try {
-      for (std::size_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;) f(task, worker);
-    } catch (...) {
-      errors[worker] = std::current_exception();
-    }
-  });
-  for (const auto& error : errors)
-    if (error) std::rethrow_exception(error);
-}
-
-// The rows that count: all of them, or a list.
-struct Rows {
-  const std::uint32_t* list;
-  std::size_t size;
-  std::size_t operator[](std::size_t i) const { return assert(i < size), list ? list[i] : i; }
-};
-
-// buffer.column(k)[i] = X(rows[first + i], columns[k]); the inner loop runs along the shorter stride.
-template <class T>
-void load(const Matrix<T>& X, const Rows& rows, std::size_t first, std::size_t n, View<const std::uint32_t> columns,
-          Buffer<T>& buffer) {
-  assert(n <= kBlock && columns.size <= kGroup);
-  if (std::abs(X.row_stride) > std::abs(X.column_stride)) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t row = rows[first + i];
-      for (std::size_t k = 0; k < columns.size; ++k) buffer.data[k * kStride + i] = X.at(row, columns[k]);
-    }
-  } else {
-    for (std::size_t k = 0; k < columns.size; ++k)
-      for (std::size_t i = 0; i < n; ++i) buffer.data[k * kStride + i] = X.at(rows[first + i], columns[k]);
-  }
-}
 
 // One pattern of bits for equal values: -0.0 + 0.0 is 0.0, and every NaN gets the same one.
 std::uint64_t canonical_bits(double x) {
@@ -75,7 +26,7 @@ std::uint64_t canonical_bits(double x) {
   return x == x ? bits : ~std::uint64_t{0};
 }
 
-// ---- weights as integers -------------------------------------------------------------------------------------
+// ---- weights as integers ------------------------------------------------------------------------
 
 struct Weights {
   bool absent = false;                // some rows have multiplicity 0, and then
@@ -83,9 +34,9 @@ struct Weights {
   std::vector<std::uint64_t> weight;  // an entry a row of the table ; empty when all are equal
 };
 
-// The largest number that all positive weights are whole multiples of, up to rounding; 0 if there is none of at
-// least 2^-20 of the largest. Weights are often a few whole numbers times a factor, and then ties between sums of
-// them must not depend on how the factor rounded.
+// The largest number that all positive weights are whole multiples of, up to rounding; 0 if there is none of
+// at least 2^-20 of the largest. Weights are often a few whole numbers times a factor, and then ties between
+// sums of them must not depend on how the factor rounded.
 double common_measure(View<const double> weights, double largest) {
   const double tolerance = largest * 1e-10;
   double measure = largest;
@@ -102,8 +53,8 @@ double common_measure(View<const double> weights, double largest) {
 }
 
 // Integers, because their sums know no order: whole multiplicities as they are, else in units of their common
-// measure, else rounded to 40 bits of the largest (fewer beyond 2^23 rows, so that a sum keeps below 2^63, and at
-// least 1).
+// measure, else rounded to 40 bits of the largest (fewer beyond 2^23 rows, so that a sum keeps below 2^63,
+// and at least 1).
 Weights whole_weights(View<const double> multiplicity) {
   Weights result;
   double largest = 0, smallest = std::numeric_limits<double>::infinity(), sum = 0;
@@ -136,7 +87,7 @@ Weights whole_weights(View<const double> multiplicity) {
   return result;
 }
 
-// ---- a first look at each numeric column ---------------------------------------------------------------------
+// ---- a first look at each numeric column --------------------------------------------------------
 
 // The distinct values of a column as long as there are at most `limit`: a hash table with open addresses.
 class Distinct {
@@ -210,7 +161,8 @@ template <class T>
 std::vector<Look> look_at_columns(const Matrix<T>& X, const Rows& rows, View<const std::uint32_t> columns,
                                   std::size_t max_bins, Pool& pool) {
   std::vector<Look> looks(columns.size);
-  const std::size_t width = std::max<std::size_t>(1, std::min(kGroup, ceil_div(columns.size, pool.n_threads())));
+  const std::size_t width =
+      std::max<std::size_t>(1, std::min(kGroup, ceil_div(columns.size, pool.n_threads())));
   run_tasks(pool, ceil_div(columns.size, width), [&](std::size_t task, std::size_t) {
     const std::size_t begin = task * width, end = std::min(columns.size, begin + width);
     std::vector<Distinct> distinct(end - begin, Distinct(max_bins));
@@ -229,9 +181,10 @@ std::vector<Look> look_at_columns(const Matrix<T>& X, const Rows& rows, View<con
   return looks;
 }
 
-// ---- the sample ----------------------------------------------------------------------------------------------
+// ---- the sample ---------------------------------------------------------------------------------
 
-// A row's hash comes from its values alone, column by column, so no order of rows and no repetition shows in it.
+// A row's hash comes from its values alone, column by column, so no order of rows and no repetition shows in
+// it.
 template <class T>
 std::vector<std::uint64_t> hash_rows(const Matrix<T>& X, const Rows& rows, Pool& pool) {
   std::vector<std::uint32_t> columns(X.n_columns);
@@ -240,7 +193,8 @@ std::vector<std::uint64_t> hash_rows(const Matrix<T>& X, const Rows& rows, Pool&
   constexpr std::size_t kChunk = 16 * kBlock;
   run_tasks(pool, ceil_div(rows.size, kChunk), [&](std::size_t task, std::size_t) {
     Buffer<T> buffer;
-    for (std::size_t first = task * kChunk; first < std::min(rows.size, (task + 1) * kChunk); first += kBlock) {
+    for (std::size_t first = task * kChunk; first < std::min(rows.size, (task + 1) * kChunk);
+         first += kBlock) {
       const std::size_t n = std::min(kBlock, rows.size - first);
       std::uint64_t* hash = hashes.data() + first;
       for (std::size_t c = 0; c < columns.size(); c += kGroup) {
@@ -335,7 +289,7 @@ Sample make_sample(const Matrix<T>& X, const Rows& rows, const Weights& weights,
   return sample;
 }
 
-// ---- sorted values -> edges ----------------------------------------------------------------------------------
+// ---- sorted values -> edges ---------------------------------------------------------------------
 
 // Floats as unsigned integers in the same order: flip all bits of a negative one, the sign of a positive one.
 std::uint32_t order_key(float x) {
@@ -378,8 +332,8 @@ struct Weighted {
   std::uint64_t weight() const { return w; }
 };
 
-// Radix sort by 11 bits a pass, three times as fast as std::sort on 200,000 keys. Passes in which all keys agree
-// are skipped: float64 columns that hold float32 values, or integers, need few.
+// Radix sort by 11 bits a pass, three times as fast as std::sort on 200,000 keys. Passes in which all keys
+// agree are skipped: float64 columns that hold float32 values, or integers, need few.
 template <class Item>
 void sort_items(std::vector<Item>& items, std::vector<Item>& other) {
   using Key = decltype(Item::key);
@@ -417,7 +371,8 @@ double midpoint(double a, double b) {
 std::vector<double> edges_between_all(const std::vector<double>& distinct) {
   std::vector<double> edges;
   edges.reserve(distinct.size());
-  for (std::size_t i = 0; i + 1 < distinct.size(); ++i) edges.push_back(midpoint(distinct[i], distinct[i + 1]));
+  for (std::size_t i = 0; i + 1 < distinct.size(); ++i)
+    edges.push_back(midpoint(distinct[i], distinct[i + 1]));
   edges.push_back(distinct.back());
   return edges;
 }
@@ -439,9 +394,10 @@ struct Runs {  // equal keys in a row
 
 // At most max_bins upper ends of bins of about equal weight.
 //
-// A heavy value, one that fills two bins, gets a bin of its own, and each of them takes two from the budget B; the
-// light values, with total weight W, are cut where the sum of their weights reaches a multiple of W / (B - 2 heavy).
-// That is at most B - 2 heavy bins, and one more for each heavy value that parts a bin: B in all.
+// A heavy value, one that fills two bins, gets a bin of its own, and each of them takes two from the budget
+// B; the light values, with total weight W, are cut where the sum of their weights reaches a multiple of W /
+// (B - 2 heavy). That is at most B - 2 heavy bins, and one more for each heavy value that parts a bin: B in
+// all.
 template <class Item>
 std::vector<double> quantile_edges(const std::vector<Item>& items, std::size_t max_bins) {
   std::uint64_t total = 0, light = 0;
@@ -485,32 +441,36 @@ void sample_columns(const Matrix<T>& X, const Sample& sample, View<const std::ui
                     std::size_t max_bins, Pool& pool, std::vector<std::vector<double>>& edges) {
   // Of a row-major table a cache line of columns at a time: else every column reads all lines of the sample.
   const bool row_major = std::abs(X.row_stride) > std::abs(X.column_stride);
-  const std::size_t width = row_major ? std::min<std::size_t>(8, ceil_div(columns.size, pool.n_threads())) : 1;
+  const std::size_t width =
+      row_major ? std::min<std::size_t>(8, ceil_div(columns.size, pool.n_threads())) : 1;
   const Rows rows{sample.rows.data(), sample.rows.size()};
-  run_tasks(pool, ceil_div(columns.size, std::max<std::size_t>(1, width)), [&](std::size_t task, std::size_t) {
-    const std::size_t begin = task * width, end = std::min(columns.size, begin + width);
-    std::vector<std::vector<Item>> items(end - begin);
-    std::vector<Item> other;
-    for (auto& column : items) column.reserve(rows.size);
-    Buffer<T> buffer;
-    for (std::size_t first = 0; first < rows.size; first += kBlock) {
-      const std::size_t n = std::min(kBlock, rows.size - first);
-      load(X, rows, first, n, {columns.data + begin, end - begin}, buffer);
-      for (std::size_t k = 0; k < end - begin; ++k)
-        for (std::size_t i = 0; i < n; ++i) {
-          const T x = buffer.column(k)[i];
-          if (x == x) items[k].emplace_back(order_key(x), sample.weight.empty() ? 1 : sample.weight[first + i]);
+  run_tasks(
+      pool, ceil_div(columns.size, std::max<std::size_t>(1, width)), [&](std::size_t task, std::size_t) {
+        const std::size_t begin = task * width, end = std::min(columns.size, begin + width);
+        std::vector<std::vector<Item>> items(end - begin);
+        std::vector<Item> other;
+        for (auto& column : items) column.reserve(rows.size);
+        Buffer<T> buffer;
+        for (std::size_t first = 0; first < rows.size; first += kBlock) {
+          const std::size_t n = std::min(kBlock, rows.size - first);
+          load(X, rows, first, n, {columns.data + begin, end - begin}, buffer);
+          for (std::size_t k = 0; k < end - begin; ++k)
+            for (std::size_t i = 0; i < n; ++i) {
+              const T x = buffer.column(k)[i];
+              if (x == x)
+                items[k].emplace_back(order_key(x), sample.weight.empty() ? 1 : sample.weight[first + i]);
+            }
         }
-    }
-    for (std::size_t k = 0; k < end - begin; ++k) {
-      if (items[k].empty()) continue;  // more values than bins in the table, all of them missing in the sample
-      sort_items(items[k], other);
-      edges[columns[begin + k]] = quantile_edges(items[k], max_bins);
-    }
-  });
+        for (std::size_t k = 0; k < end - begin; ++k) {
+          if (items[k].empty())
+            continue;  // more values than bins in the table, all of them missing in the sample
+          sort_items(items[k], other);
+          edges[columns[begin + k]] = quantile_edges(items[k], max_bins);
+        }
+      });
 }
 
-// ---- levels --------------------------------------------------------------------------------------------------
+// ---- levels -------------------------------------------------------------------------------------
 
 // The bin of each level: itself; or, of too many levels, those of largest weight keep a bin each.
 template <class T>
@@ -536,62 +496,6 @@ std::vector<std::int32_t> bins_of_levels(const Matrix<T>& X, std::size_t column,
   for (std::int32_t b = 0; b < last; ++b)
     bin[static_cast<std::size_t>(by_weight[static_cast<std::size_t>(b)])] = b;
   return bin;
-}
-
-// ---- codes ---------------------------------------------------------------------------------------------------
-
-// The largest T that is <= edge, so that x <= edge is the same question for every x of type T.
-template <class T>
-T round_down(double edge) {
-  const auto rounded = static_cast<T>(edge);
-  return static_cast<double>(rounded) > edge ? std::nextafter(rounded, -std::numeric_limits<T>::infinity())
-                                             : rounded;
-}
-
-// The edges of a column without the last, filled with infinities to a size of 2^steps - 1.
-template <class T>
-struct Ladder {
-  int steps = 0;
-  std::size_t start = 0;
-};
-
-// out[i] = number of edges below x[i], in `steps` halvings without a branch. kLanes searches go side by side,
-// because a single one waits for its own loads.
-template <std::size_t kLanes, class T, class Code>
-void search(const T* edges, int steps, const T* x, Code missing, Code* out) {
-  std::uint32_t below[kLanes] = {};
-  for (int step = steps - 1; step >= 0; --step) {
-    const std::uint32_t half = 1u << step;
-    for (std::size_t k = 0; k < kLanes; ++k) below[k] += std::uint32_t{edges[below[k] + half - 1] < x[k]} << step;
-  }
-  for (std::size_t k = 0; k < kLanes; ++k) out[k] = x[k] == x[k] ? static_cast<Code>(below[k]) : missing;
-}
-
-template <class T, class Code>
-void encode_levels(View<const std::int32_t> bins, const T* x, std::size_t n, Code missing, Code* out) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto value = static_cast<double>(x[i]);
-    out[i] = missing;
-    if (!(value >= 0 && value < static_cast<double>(bins.size))) continue;
-    const auto level = static_cast<std::size_t>(value);
-    if (static_cast<double>(level) == value) out[i] = static_cast<Code>(bins[level]);
-  }
-}
-
-template <class T>
-std::vector<T> make_ladders(const BinsView& bins, std::vector<Ladder<T>>& ladders) {
-  std::vector<T> edges;
-  for (std::size_t c = 0; c < bins.n_bins.size; ++c) {
-    if (bins.is_categorical[c]) continue;
-    const auto n = static_cast<std::size_t>(bins.n_bins[c]) - 1;
-    Ladder<T>& ladder = ladders[c];
-    while ((std::size_t{1} << ladder.steps) - 1 < n) ++ladder.steps;
-    ladder.start = edges.size();
-    for (std::size_t i = 0; i < n; ++i)
-      edges.push_back(round_down<T>(bins.edges[static_cast<std::size_t>(bins.edge_start[c]) + i]));
-    edges.resize(ladder.start + (std::size_t{1} << ladder.steps) - 1, std::numeric_limits<T>::infinity());
-  }
-  return edges;
 }
 
 }  // namespace
@@ -633,7 +537,8 @@ Bins fit_bins(const Matrix<T>& X, View<const bool> is_categorical, View<const st
     } else {
       Look& look = looks[k++];
       if (edges[c].empty()) edges[c].push_back(std::isfinite(look.largest) ? look.largest : 0.0);
-      // The last edge is the largest value of all rows: "value or missing" is a split too, and has it as threshold.
+      // The last edge is the largest value of all rows: "value or missing" is a split too, and has it as
+      // threshold.
       if (look.largest > edges[c].back()) edges[c].back() = look.largest;
       bins.edges.insert(bins.edges.end(), edges[c].begin(), edges[c].end());
       bins.n_bins.push_back(static_cast<std::int32_t>(edges[c].size()));
@@ -644,47 +549,8 @@ Bins fit_bins(const Matrix<T>& X, View<const bool> is_categorical, View<const st
   return bins;
 }
 
-template <class T, class Code>
-void encode(const Matrix<T>& X, const BinsView& bins, View<Code> out, Pool& pool) {
-  std::vector<Ladder<T>> ladders(X.n_columns);
-  const std::vector<T> edges = make_ladders(bins, ladders);
-  std::vector<std::uint32_t> columns(X.n_columns);
-  std::iota(columns.begin(), columns.end(), 0u);
-  const Rows rows{nullptr, X.n_rows};
-  constexpr std::size_t kChunk = 16 * kBlock, kLanes = 16;
-  run_tasks(pool, ceil_div(X.n_rows, kChunk), [&](std::size_t task, std::size_t) {
-    Buffer<T> buffer;
-    for (std::size_t first = task * kChunk; first < std::min(X.n_rows, (task + 1) * kChunk); first += kBlock)
-      for (std::size_t group = 0; group < X.n_columns; group += kGroup) {
-        const std::size_t n = std::min(kBlock, X.n_rows - first), width = std::min(kGroup, X.n_columns - group);
-        load(X, rows, first, n, {columns.data() + group, width}, buffer);
-        for (std::size_t c = group; c < group + width; ++c) {
-          const T* x = buffer.column(c - group);
-          Code* codes = &out[c * X.n_rows + first];
-          const auto missing = static_cast<Code>(bins.n_bins[c]);
-          if (bins.is_categorical[c]) {
-            const auto begin = static_cast<std::size_t>(bins.level_start[c]);
-            const auto end = static_cast<std::size_t>(bins.level_start[c + 1]);
-            encode_levels<T, Code>({bins.level_bin.data + begin, end - begin}, x, n, missing, codes);
-            continue;
-          }
-          const T* ladder = edges.data() + ladders[c].start;
-          std::size_t i = 0;
-          for (; i + kLanes <= n; i += kLanes)
-            search<kLanes>(ladder, ladders[c].steps, x + i, missing, codes + i);
-          for (; i < n; ++i) search<1>(ladder, ladders[c].steps, x + i, missing, codes + i);
-        }
-      }
-  });
-}
-
 template Bins fit_bins(const Matrix<float>&, View<const bool>, View<const std::int32_t>, std::size_t,
                        View<const double>, Pool&);
 template Bins fit_bins(const Matrix<double>&, View<const bool>, View<const std::int32_t>, std::size_t,
                        View<const double>, Pool&);
-template void encode(const Matrix<float>&, const BinsView&, View<std::uint8_t>, Pool&);
-template void encode(const Matrix<float>&, const BinsView&, View<std::uint16_t>, Pool&);
-template void encode(const Matrix<double>&, const BinsView&, View<std::uint8_t>, Pool&);
-template void encode(const Matrix<double>&, const BinsView&, View<std::uint16_t>, Pool&);
-
 }  // namespace tada

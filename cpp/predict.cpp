@@ -10,9 +10,10 @@ namespace tada {
 namespace {
 
 constexpr std::uint32_t kMissingLeft = 1u << 31, kCategorical = 1u << 30, kField = kCategorical - 1;
-constexpr std::size_t kRows = 128;           // the most rows in a block
-constexpr std::size_t kBlockValues = 1 << 14;  // 128 KB of values: a block stays in L2 while all trees pass over it
-constexpr std::size_t kLanes = 8;            // rows that walk side by side: one alone waits for its own loads
+constexpr std::size_t kRows = 128;  // the most rows in a block
+constexpr std::size_t kBlockValues =
+    1 << 14;                       // 128 KB of values: a block stays in L2 while all trees pass over it
+constexpr std::size_t kLanes = 8;  // rows that walk side by side: one alone waits for its own loads
 constexpr std::size_t kWalksPerThread = 50000;  // about 200 us of work ; a thread costs some 50 us to start
 
 void demand(bool condition, const char* array, const std::string& what, std::size_t at) {
@@ -27,7 +28,8 @@ void demand_size(std::size_t size, std::size_t wanted, const char* array) {
 
 void check_offsets(View<const std::int64_t> start, std::size_t n, const char* array) {
   demand(start[0] == 0, array, "must be 0", 0);
-  for (std::size_t i = 1; i < start.size; ++i) demand(start[i] >= start[i - 1], array, "offsets must not fall", i);
+  for (std::size_t i = 1; i < start.size; ++i)
+    demand(start[i] >= start[i - 1], array, "offsets must not fall", i);
   demand(start[start.size - 1] == static_cast<std::int64_t>(n), array,
          "the last offset must be " + std::to_string(n), start.size - 1);
 }
@@ -81,7 +83,8 @@ void Forest::check_tree(const ForestArrays& arrays, std::size_t begin, std::size
     demand(feature >= -1 && feature < static_cast<std::int64_t>(n_columns_), "feature",
            "must be a column or -1, got " + std::to_string(feature), i);
     if (feature >= 0) {
-      demand(arrays.is_categorical[i] || std::isfinite(arrays.threshold[i]), "threshold", "must be finite", i);
+      demand(arrays.is_categorical[i] || std::isfinite(arrays.threshold[i]), "threshold", "must be finite",
+             i);
       check_child(arrays.left, "left", i);
       check_child(arrays.right, "right", i);
     }
@@ -106,10 +109,12 @@ void Forest::add_tree(const ForestArrays& arrays, std::size_t begin, std::size_t
     values_.push_back(arrays.value[i]);
     original_.push_back(static_cast<std::int32_t>(i - begin));
     if (arrays.feature[i] < 0) {
-      nodes_.push_back({std::numeric_limits<double>::infinity(), base + static_cast<std::uint32_t>(k), kMissingLeft});
+      nodes_.push_back(
+          {std::numeric_limits<double>::infinity(), base + static_cast<std::uint32_t>(k), kMissingLeft});
       continue;
     }
-    const auto column = std::lower_bound(columns_.begin(), columns_.end(), static_cast<std::uint32_t>(arrays.feature[i]));
+    const auto column =
+        std::lower_bound(columns_.begin(), columns_.end(), static_cast<std::uint32_t>(arrays.feature[i]));
     Node node{arrays.threshold[i], base + static_cast<std::uint32_t>(queue.size()),
               static_cast<std::uint32_t>(column - columns_.begin())};
     if (arrays.missing_left[i]) node.field |= kMissingLeft;
@@ -129,7 +134,8 @@ void Forest::add_levels(const ForestArrays& arrays, std::size_t node) {
   const auto first = static_cast<std::size_t>(arrays.category_start[node]);
   const auto last = static_cast<std::size_t>(arrays.category_start[node + 1]);
   LevelSet set{words_.size(), 0, levels_.size(), levels_.size()};
-  const std::size_t words = first == last ? 0 : static_cast<std::size_t>(arrays.categories[last - 1]) / 64 + 1;
+  const std::size_t words =
+      first == last ? 0 : static_cast<std::size_t>(arrays.categories[last - 1]) / 64 + 1;
   // A bitset as long as it is not much larger than the list itself: one level 2^31 - 1 must not cost 256 MB.
   if (words <= 16 + 4 * (last - first)) {
     set.n_words = words;
@@ -151,34 +157,44 @@ bool Forest::goes_right(const LevelSet& set, double x, bool missing_left) const 
   const auto level = static_cast<std::size_t>(x);
   if (static_cast<double>(level) != x) return !missing_left;
   if (level / 64 < set.n_words) return words_[set.first + level / 64] >> (level % 64) & 1;
-  return std::binary_search(levels_.data() + set.begin, levels_.data() + set.end, static_cast<std::int32_t>(level));
+  return std::binary_search(levels_.data() + set.begin, levels_.data() + set.end,
+                            static_cast<std::int32_t>(level));
 }
 
-// leaf[i] for n rows of values; n is padded to whole lanes by the caller's buffers.
-void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const {
+// The leaves of kTogether rows, which walk side by side, all until the last of them has arrived.
+template <std::size_t kTogether, bool kLevels>
+void Forest::walk_lanes(std::uint32_t root, const double* rows, std::uint32_t* leaf) const {
   const std::size_t width = columns_.size();
   const Node* nodes = nodes_.data();
-  for (std::size_t first = 0; first < n; first += kLanes) {
-    std::uint32_t at[kLanes];
-    std::fill(at, at + kLanes, root.node);
-    const double* lane = rows + first * width;
-    const std::size_t used = std::min(kLanes, n - first);
-    bool moved = nodes[root.node].left != root.node;
-    while (moved) {
-      moved = false;
-      for (std::size_t k = 0; k < used; ++k) {
-        const Node& node = nodes[at[k]];
-        const double x = lane[k * width + (node.field & kField)];
-        const bool missing_left = node.field & kMissingLeft;
-        bool right = (x > node.threshold) | ((x != x) & !missing_left);
-        if (root.categorical && (node.field & kCategorical))
-          right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left);
-        const std::uint32_t next = node.left + right;
-        moved |= next != at[k];
-        at[k] = next;
-      }
+  std::uint32_t at[kTogether];
+  for (auto& node : at) node = root;
+  for (std::uint32_t moved = nodes[root].left != root; moved;) {
+    moved = 0;
+    for (std::size_t k = 0; k < kTogether; ++k) {
+      const Node node = nodes[at[k]];
+      const double x = rows[k * width + (node.field & kField)];
+      const bool missing_left = node.field & kMissingLeft;
+      bool right = (x > node.threshold) | ((x != x) & !missing_left);
+      if (kLevels && (node.field & kCategorical))
+        right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left);
+      const std::uint32_t next = node.left + right;
+      moved |= next ^ at[k];
+      at[k] = next;
     }
-    std::copy(at, at + used, leaf + first);
+  }
+  std::copy(at, at + kTogether, leaf);
+}
+
+// leaf[i] for n rows of values.
+void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const {
+  const std::size_t width = columns_.size();
+  std::size_t i = 0;
+  if (root.categorical) {
+    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, true>(root.node, rows + i * width, leaf + i);
+    for (; i < n; ++i) walk_lanes<1, true>(root.node, rows + i * width, leaf + i);
+  } else {
+    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, false>(root.node, rows + i * width, leaf + i);
+    for (; i < n; ++i) walk_lanes<1, false>(root.node, rows + i * width, leaf + i);
   }
 }
 

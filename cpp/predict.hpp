@@ -19,14 +19,14 @@ struct ForestArrays {
   View<const std::int32_t> left, right;
   View<const double> value;
   View<const bool> missing_left, is_categorical;
-  View<const std::int32_t> categories;       // sorted levels that go right
+  View<const std::int32_t> categories;      // sorted levels that go right
   View<const std::int64_t> category_start;  // n_nodes + 1
 };
 
 class Forest {
  public:
-  // Checks every entry, because the arrays may come from a file: throws std::invalid_argument whose text starts
-  // with the array's name. Copies what it needs.
+  // Checks every entry, because the arrays may come from a file: throws std::invalid_argument whose text
+  // starts with the array's name. Copies what it needs.
   Forest(std::size_t n_columns, const ForestArrays& arrays);
 
   std::size_t n_columns() const { return n_columns_; }
@@ -36,7 +36,8 @@ class Forest {
   // brought back into [-clip, clip]. These three trust the sizes of X, alpha and out and never throw after
   // std::bad_alloc for their scratch memory.
   template <class T>
-  void decision(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out, Pool& pool) const;
+  void decision(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out,
+                Pool& pool) const;
 
   // out[tree * rows + row]: the score after each tree.
   template <class T>
@@ -69,6 +70,8 @@ class Forest {
   void add_levels(const ForestArrays& arrays, std::size_t node);
 
   bool goes_right(const LevelSet& set, double x, bool missing_left) const;
+  template <std::size_t kTogether, bool kLevels>
+  void walk_lanes(std::uint32_t root, const double* rows, std::uint32_t* leaf) const;
   void walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const;
 
   // Calls f(first, n, row-major values of the used columns) for blocks of rows.

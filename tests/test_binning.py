@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bins and codes against plain Python, and what must not be seen in them: order, repetition, threads, layout."""
+"""Bins and codes against plain Python, and what they must not show: order, repetition, threads, layout."""
 
 from collections import Counter
 from fractions import Fraction
@@ -11,7 +11,7 @@ import pytest
 from tadaboost import _core
 from tadaboost.binning import Bins, encode, fit_bins
 
-# ---- plain Python ----------------------------------------------------------------------------------------------
+# ---- plain Python --------------------------------------------------------------------------------
 
 
 def naive_midpoint(a, b):
@@ -70,7 +70,7 @@ def naive_codes(column, c, bins):
     return [n if x != x else next((b for b, e in enumerate(edges) if x <= e), n - 1) for x in column.tolist()]
 
 
-# ---- helpers ---------------------------------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 
 def column_edges(bins, c=0):
@@ -88,7 +88,7 @@ def assert_same_bins(a, b):
 
 
 def mixed_table(rng, n_rows, dtype=np.float64):
-    """Continuous, tied, tiny range, heavy zero, signed zeros, few levels, many levels, constant, all missing."""
+    """Continuous, tied, tiny range, heavy zero, signed zeros, few and many levels, constant, missing."""
     X = np.empty((n_rows, 9), dtype)
     X[:, 0] = rng.normal(size=n_rows)
     X[:, 1] = np.round(rng.normal(size=n_rows) * 20)
@@ -114,7 +114,7 @@ LAYOUTS = {
 }
 
 
-# ---- equality with plain Python --------------------------------------------------------------------------------
+# ---- equality with plain Python ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -242,7 +242,7 @@ def test_too_many_levels_keep_the_heaviest_and_the_lower_among_equals():
     assert weighted.level_bin.tolist() == [2, 2, 0, 2, 1]
 
 
-# ---- what must not be seen -------------------------------------------------------------------------------------
+# ---- what must not be seen -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -281,7 +281,7 @@ def test_rows_of_multiplicity_zero_are_absent():
     assert numeric_bins(X, multiplicity=[0, 0, 0, 0]).edges.tolist() == [0.0]
 
 
-# ---- more rows than the sample holds ---------------------------------------------------------------------------
+# ---- more rows than the sample holds -------------------------------------------------------------
 
 
 def test_a_large_column_is_cut_at_its_quantiles_and_ends_at_its_largest_value():
@@ -323,7 +323,7 @@ def test_float32_and_float64_of_the_same_large_table_have_the_same_bins():
     assert_same_bins(numeric_bins(X, 1000), numeric_bins(np.asfortranarray(X, np.float64) + 0.0, 1000))
 
 
-# ---- the border ------------------------------------------------------------------------------------------------
+# ---- the border ----------------------------------------------------------------------------------
 
 X2 = np.array([[1.0, 0.0], [2.0, 1.0]])
 GOOD_FIT = {
@@ -460,7 +460,7 @@ def test_encode_names_the_bad_argument(name, bad, error, match):
 
 
 def test_encode_refuses_what_is_no_table():
-    with pytest.raises(TypeError, match="^X: must be a 2-D array of float32 or float64$"):
+    with pytest.raises(TypeError, match=r"^X: must be a 2-D array of float32 or float64$"):
         encode([1.0, 2.0], numeric_bins(X2))
 
 
@@ -468,11 +468,11 @@ def test_memory_that_is_not_aligned_is_refused():
     memory = np.zeros(8 * 6 + 1, np.uint8)
     X = memory[1:].view(np.float64).reshape(3, 2)
     assert not X.flags.aligned
-    with pytest.raises((TypeError, ValueError), match="^X: (its memory is not aligned|must be a 2-D array)"):
+    with pytest.raises((TypeError, ValueError), match=r"^X: (its memory is not aligned|must be a 2-D array)"):
         numeric_bins(X)
 
 
 def test_a_field_of_a_record_array_with_odd_strides_is_refused():
     records = np.zeros((4, 2), np.dtype([("a", np.int32), ("x", np.float64)], align=False))
-    with pytest.raises((TypeError, ValueError, BufferError), match="^X: "):
+    with pytest.raises((TypeError, ValueError, BufferError), match=r"^X: "):
         numeric_bins(records["x"])

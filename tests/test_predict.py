@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees on raw values against plain Python; a forest from a file may hold anything and must be refused by name."""
+"""Trees on raw values against plain Python; a forest may come from a file and hold anything."""
 
 import math
 
@@ -13,7 +13,7 @@ DTYPES = dict(
     zip(FIELDS, [np.int32, np.float64, np.int32, np.int32, np.float64, np.bool_, np.bool_], strict=True)
 )
 
-# ---- plain Python ----------------------------------------------------------------------------------------------
+# ---- plain Python --------------------------------------------------------------------------------
 
 
 def naive_leaf(tree, row):
@@ -38,14 +38,14 @@ def naive_staged(trees, X, alpha, clip):
     return stages
 
 
-# ---- random forests --------------------------------------------------------------------------------------------
+# ---- random forests ------------------------------------------------------------------------------
 
 N_COLUMNS, CATEGORICAL = 6, {2, 5}
 LEVELS = [0, 1, 2, 3, 63, 64, 65, 127, 128, 200]
 
 
 def random_tree(rng, n_leaves):
-    """Split random leaves; the two children are not side by side, as in best-first growth they need not be."""
+    """Split random leaves; the children come in either order, as best-first growth may number them."""
     tree = {name: [0] for name in FIELDS} | {"levels": [[]]}
     leaves = [0]
     tree["feature"][0], tree["value"][0] = -1, rng.normal()
@@ -188,7 +188,7 @@ def test_a_deep_tree_reaches_its_last_leaf():
     assert leaves.tolist() == [1, 1, 2 * n - 1, 2 * n, 2 * n]
 
 
-# ---- the border ------------------------------------------------------------------------------------------------
+# ---- the border ----------------------------------------------------------------------------------
 
 
 def two_trees():
