@@ -143,7 +143,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._fitted()
 
     def _forest(self) -> forest.Forest:
-        """Give the trees in the core's form: built by `fit` or at the first prediction, never stored or copied."""
+        """Give the trees in the core's form: built by `fit` or a first prediction, never stored or copied."""
         if "_compiled" not in self.__dict__:
             self._compiled = forest.compiled(forest.flatten(self._fitted()[0]), self.n_features_in_)
         return self._compiled
