@@ -239,7 +239,9 @@ def boost(
 
     def per_row(name: str, fill: float) -> NDArray[np.float64]:
         full = np.full((len(rounds), len(labels)), fill)
-        full[:, counts] = np.array([getattr(r, name) for r in rounds]).reshape(len(rounds), -1)
+        full[:, counts] = np.array([getattr(r, name) for r in rounds]).reshape(
+            len(rounds), np.count_nonzero(counts)
+        )
         return full
 
     columns = {name: np.array([getattr(r, name) for r in rounds]) for name in _Round._fields[:9]}
@@ -305,7 +307,7 @@ class _State:
         return _Round(
             rho=rho,
             mu=step / size,
-            alpha=step * alpha_scale,
+            alpha=step * alpha_scale if leveraging != "unit" else 1.0,
             Z=float(np.exp(conjugate * log_mass)),
             R=A * size,
             q_dagger=e_dagger * self.multiplicity**-conjugate,
