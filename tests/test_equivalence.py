@@ -101,8 +101,7 @@ def assert_same_model(model, rounds, rows):
         if len(r["nodes"]) > 1:
             assert close(model.rounds_["rho"][j], r["rho"])
         assert close(model.rounds_["loss"][j], r["loss"])
-    if rounds[-1]["stop"] is not None:
-        assert model.stop_reason_ == rounds[-1]["stop"]
+    assert model.stop_reason_ == rounds[-1]["stop"]
     want = [score(rounds, row) for row in rows.tolist()]
     np.testing.assert_allclose(model.decision_function(rows), want, rtol=1e-9, atol=1e-9)
 
