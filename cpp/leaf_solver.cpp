@@ -24,6 +24,7 @@ struct Bracket {
     (g > 0.0 ? low : high) = v;
     const double newton = v + g / slope, moved = std::fabs(newton - v);
     done = g == 0.0 || moved <= small * std::fabs(v);
+    if (g == 0.0) return;
     const bool quick = newton > low && newton < high && 2.0 * moved <= last;
     const double next = done ? inside(newton) : quick ? newton : middle();
     done = done || next == v;
@@ -148,20 +149,21 @@ std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, 
 
 double solve_step(const std::vector<LeafStatistics>& statistics, const std::vector<double>& value, double s,
                   double start, double cap, double most_multiplicity, const Trial& trial) {
-  Bracket b{-INFINITY, INFINITY};
-  // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1).
-  double reach[2] = {s > 0.0 ? 0.0 : cap, s > 0.0 ? 0.0 : cap};  // against, along
+  // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1). Index 1: rows with u > 0.
+  double off[2] = {0.0, 0.0}, infinite[2] = {cap, cap};
+  bool any[2] = {false, false};
   std::vector<std::int32_t> all(value.size());
   for (std::size_t i = 0; i < statistics.size(); ++i) {
     all[i / 2] = static_cast<std::int32_t>(i / 2);
     const double u = i % 2 == 0 ? value[i / 2] : -value[i / 2];
-    if (s == 0.0 || u == 0.0 || statistics[i].count == 0.0) continue;
+    if (u == 0.0 || statistics[i].count == 0.0) continue;
     const double end = std::exp(s * statistics[i].most) / std::fabs(s * u);
-    double& side = reach[(u > 0.0) == (s > 0.0)];
-    side = s > 0.0 ? std::max(side, end) : std::min(side, end);
+    any[u > 0.0] = true;
+    off[u > 0.0] = std::max(off[u > 0.0], end);
+    infinite[u > 0.0] = std::min(infinite[u > 0.0], end);
   }
-  b.low = -reach[0];
-  b.high = reach[1];
+  Bracket b = s > 0.0 ? Bracket{-off[0], off[1]} : Bracket{-infinite[1], infinite[0]};
+  if (!any[0] || !any[1]) return any[1] ? b.high : any[0] ? b.low : 0.0;  // all right, or all wrong
   b.v = start > b.low && start < b.high ? start : b.middle();
   Trials trials(statistics, s, most_multiplicity, trial);
   for (int pass = 0; pass < kPasses && b.low < b.high && !b.done; ++pass) {

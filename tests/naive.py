@@ -18,7 +18,7 @@ DEFAULTS = {
     "leaf_ridge": 3.0, "growth": "best", "allow_pure_leaves": True,
 }  # fmt: skip
 PRIORITY = {"best": lambda leaf: leaf["split"]["gain"], "heaviest": lambda leaf: leaf["pos"] + leaf["neg"]}
-CAP = 500.0  # largest |alpha h| at t >= 1
+CAP = 500.0  # largest |alpha h| at t >= 1, where a pure leaf and a perfect step have no bound
 
 
 def power_mean(a, b, q):
@@ -39,8 +39,7 @@ def move(lw, x, t):
         moved = lw - x
     else:
         rise = -s * x * exp(-s * lw)
-        # What keeps less than 2^-48 of its e^s is off: such a rest is the rounding of the step.
-        moved = lw + log1p(rise) / s if rise >= 2.0**-48 - 1 else copysign(inf, -s)
+        moved = lw + log1p(rise) / s if rise > -1 else copysign(inf, -s)
     return min(moved, 600 / max(1, 1 + s))  # what stands for infinity: its powers and sums are finite
 
 
@@ -209,11 +208,11 @@ def leaf_outputs(nodes, state, t, kind, ridge, cap):
 
 
 def edge_and_step(w, logs, u, t, rule):
-    """(rho, alpha): the edge (10), and the step 1, (6) or (11), in the form without m and Z."""
+    """(rho, alpha, A): the edge (10), and the step 1, (6) or (11), in the form without m and Z."""
     s = 1 - t
     bound = max(abs(a) * exp(-s * lw) for a, lw in zip(u, logs, strict=True) if lw > -inf)  # A
     if bound == 0:
-        return 0.0, 0.0
+        return 0.0, float(rule == "unit"), bound
     off = max((abs(a) for a, lw in zip(u, logs, strict=True) if lw == -inf), default=0.0)
     e = [exp(lw) if lw > -inf else (off / bound) ** (1 / s) for lw in logs]  # off rows count with q-dagger
     rho = fsum(a * b * c for a, b, c in zip(w, e, u, strict=True)) / bound
@@ -221,8 +220,8 @@ def edge_and_step(w, logs, u, t, rule):
     rho = copysign(1.0, rho) if abs(rho) > 1 - 4e-16 else rho
     if rule == "closed":
         reach = math.atanh(rho) if abs(rho) < 1 else copysign(inf, rho)
-        return rho, reach / bound if t == 1 else tanh(s * reach) / (s * bound)
-    return rho, 1.0 if rule == "unit" else solve(list(zip(w, logs, u, strict=True)), t)
+        return rho, reach / bound if t == 1 else tanh(s * reach) / (s * bound), bound
+    return rho, 1.0 if rule == "unit" else solve(list(zip(w, logs, u, strict=True)), t), bound
 
 
 def column_edges(values):
@@ -246,35 +245,36 @@ def boost(X, y, t, **options):
     rules = SimpleNamespace(**DEFAULTS | options)
     data = table(X, y, rules.w, rules.categorical)
     y, w = data.y, data.w
-    cap = CAP if t >= 1 else inf
-    whole_step = rules.leveraging != "unit" and rules.learning_rate == 1
+    cap, unit = CAP if t >= 1 else inf, rules.leveraging == "unit"
+    whole_step = not unit and rules.learning_rate == 1
     logs, rounds, stop = [0.0] * len(w), [], None
-    while len(rounds) < rules.n_estimators and stop is None:
+    while stop is None:
         nodes = grow(data, logs, t, rules)
-        settings = (t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate)
-        h = leaf_outputs(nodes, (w, logs, y), *settings)
-        rho, alpha = edge_and_step(w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging)
+        h = leaf_outputs(nodes, (w, logs, y), t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate)
+        rho, alpha, bound = edge_and_step(
+            w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging
+        )
         alpha *= rules.learning_rate
-        if cap < inf and abs(alpha) * max(map(abs, h)) > cap:
-            alpha = copysign(cap / max(map(abs, h)), alpha)
-        moved = [move(lw, alpha * a * b, t) for lw, a, b in zip(logs, y, h, strict=True)]
+        if not unit and any(h):
+            alpha = max(-cap / max(map(abs, h)), min(cap / max(map(abs, h)), alpha))
         if len(nodes) == 1:
             stop = "no split"
-        elif abs(rho) < 1e-15 or alpha == 0:
+        elif alpha == 0 or not any(h) or (abs(rho) < 1e-15 and not unit):
             stop = "edge zero"
-        elif (abs(rho) == 1 and t <= 1 and whole_step) or max(map(exp, moved)) == 0:  # nothing left to learn
-            stop = "perfect"
-        elif moved == logs:
-            stop = "frozen step"
-        if stop not in (None, "perfect"):  # the round is not part of the model, unless there is no other
-            if rounds:
-                rounds[-1]["stop"] = stop
-                break
+        if stop and rounds:
+            rounds[-1]["stop"] = stop
+            break
+        if stop:  # a root that predicts the prior
             nodes, alpha = nodes[:1], 1.0
             nodes[0].update(feature=-1, gain=0.0)
-            h = leaf_outputs(nodes, (w, logs, y), t, "theorem_a", 0.0, cap)  # psi_t of the prior predicts it
-            moved = [move(lw, a * b, t) for lw, a, b in zip(logs, y, h, strict=True)]
-        logs = moved
+            h = leaf_outputs(nodes, (w, logs, y), t, "theorem_a", 0.0, cap)
+        logs = [move(lw, alpha * a * b, t) for lw, a, b in zip(logs, y, h, strict=True)]
         loss = fsum(a * exp((2 - t) * lw) for a, lw in zip(w, logs, strict=True)) / fsum(w)
+        if stop is None and (loss == 0 or (abs(rho) == 1 and t <= 1 and whole_step)):
+            stop = "perfect"
+        elif stop is None and abs(alpha) * bound < 2**-53:
+            stop = "frozen step"
+        elif stop is None and len(rounds) + 1 == rules.n_estimators:
+            stop = "n_estimators"
         rounds.append({"nodes": nodes, "alpha": alpha, "rho": rho, "loss": loss, "logs": logs, "stop": stop})
     return rounds

@@ -101,8 +101,7 @@ def assert_same_model(model, rounds, rows):
         if len(r["nodes"]) > 1:
             assert close(model.rounds_["rho"][j], r["rho"])
         assert close(model.rounds_["loss"][j], r["loss"])
-    if rounds[-1]["stop"] is not None:
-        assert model.stop_reason_ == rounds[-1]["stop"]
+    assert model.stop_reason_ == rounds[-1]["stop"]
     want = [score(rounds, row) for row in rows.tolist()]
     np.testing.assert_allclose(model.decision_function(rows), want, rtol=1e-9, atol=1e-9)
 
@@ -170,9 +169,10 @@ def test_pure_leaves_without_ridge_equal_the_oracle(t, leveraging, leaf_values):
     """At t >= 1 their values are capped; at t < 1 the rows of such a leaf may switch off."""
     data = dataset("numeric", seed=4)
     rules = {"leaf_values": leaf_values, "leveraging": leveraging, "leaf_ridge": 0.0, "min_samples_leaf": 1}
-    model, rounds = fit(data, t, n_estimators=2, **rules)
+    # After a capped step weights span e^1000; the order-free sums of the core resolve 2^-62 of the largest.
+    model, rounds = fit(data, t, n_estimators=2 if t < 1 else 1, **rules)
     assert_same_model(model, rounds, data.X)
-    assert np.abs(model.decision_function(data.X)).max() <= (1000.0 + 1e-9 if t >= 1 else math.inf)
+    assert np.abs(model.decision_function(data.X)).max() <= (500.0 + 1e-9 if t >= 1 else math.inf)
 
 
 @pytest.mark.parametrize(
