@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the columns of a table mean: a `Rule` each, found in the cells, kept in the model, applied to new data.
+"""What the columns of a table mean: a `Rule` each, found in cells, kept in the model, applied to new data.
 
 A rule is a plain dict that JSON can hold: `name`, `kind` and, for dates, the `formats` in which they are
 written. Kinds:
@@ -194,7 +194,7 @@ def is_number(cells: pl.Series) -> pl.Series:
 
 
 def numbers(table: Table, name: str, cells: pl.Series, *, advice: str) -> pl.Series:
-    """Turn cells into finite Float64, or raise DataError that names the first bad one and ends in `advice`."""
+    """Turn cells into finite Float64, or raise DataError that names the first bad one and ends `advice`."""
     if cells.dtype == pl.String:
         values = cells.cast(pl.Float64, strict=False)
         _refuse(table, name, cells, cells.is_not_null() & values.is_null(), f"is not a number; {advice}")
@@ -261,8 +261,8 @@ def _kind_of_text(table: Table, name: str, cells: pl.Series, remarks: list[str])
         whole = [formats for formats in readings if days[formats].is_not_null().all()]
         if len(whole) > 1 and not days[whole[0]].equals(days[whole[1]]):
             remarks.append(
-                f"{table.name}: column {shown(name)}: dates like {present[0]} can be read in two ways and are "
-                "taken as text; write them as 2020-12-31"
+                f"{table.name}: column {shown(name)}: dates like {present[0]} can be read in two ways and "
+                "are taken as text; write them as 2020-12-31"
             )
             return {"kind": "text"}
         if whole:
