@@ -17,7 +17,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 WIDTH, HEIGHT = 400, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 12, 26, 42
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 20, 26, 42
 _MOST_POINTS = 300  # more than pixels: a longer line only makes the page heavier
 
 Ticks = list[tuple[float, str]]
@@ -229,7 +229,8 @@ def calibration_chart(
     most = max(counts, default=1.0)
     for p, share, n in zip(predicted, observed, counts, strict=True):
         x, y = frame.at(p, share)
-        spread = math.sqrt(share * (1 - share) / n)
+        middle = (share * n + 1) / (n + 2)  # Laplace's: 3 of 3 rows leave doubt, too
+        spread = math.sqrt(middle * (1 - middle) / n)
         top, bottom = frame.at(p, min(share + spread, 1))[1], frame.at(p, max(share - spread, 0))[1]
         radius = round(2.5 + 4.5 * math.sqrt(n / most), 1)
         marks.append(Markup('<path class="line s0" d="M{} {}V{}"/>').format(x, top, bottom))

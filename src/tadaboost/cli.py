@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entry of the command `tadaboost`: exit codes, and what to install when the extra is missing.
 
-The commands stand in `commands.py`, which needs click, rich, polars and jinja2; this module must work without them.
+The commands stand in `commands.py`, which needs click, rich, polars and jinja2; this module must work
+without them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _EXTRA = ("click", "rich", "polars", "jinja2", "markupsafe")
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 the data or the model is at fault, 2 wrong usage, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 data or model at fault, 2 wrong usage, 130 interrupted."""
     try:
         import click
 

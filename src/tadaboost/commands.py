@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands: `fit`, `predict`, `inspect`, `demo`. Results go to standard output, remarks to standard error."""
+"""The commands `fit`, `predict`, `inspect`, `demo`: results on standard output, remarks on standard error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 import tadaboost
-from tadaboost import columns, target
+from tadaboost import columns, outcome
 from tadaboost.evaluate import Estimate, cross_validate
 from tadaboost.reader import DataError, Table, read_table, shown
 from tadaboost.report import importances, percent, render_report
@@ -34,7 +35,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Parameters that have an option of their own.
 _OPTION_OF = {"t": "--t", "n_jobs": "--jobs", "random_state": "--seed"}
-_WORDS: dict[str, object] = {"true": True, "false": False, "none": None}
+_READERS: tuple[Callable[[str], object], ...] = (
+    int,
+    float,
+    {"true": True, "false": False, "none": None}.__getitem__,
+)
 _MOST_LISTED = 20
 
 
@@ -52,7 +57,7 @@ class Settings:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn a fault of the data, a model file or the disk into one line and exit code 1; ours keep their traceback."""
+    """Turn a fault of data, model file or disk into one line and exit code 1; ours keep their traceback."""
     try:
         yield
     except BrokenPipeError:
@@ -131,9 +136,10 @@ def fit(
 ) -> None:
     """Fit a model to DATA, estimate its error, and write the model and a report.
 
-    DATA is a CSV file (also .gz), a Parquet file, or - for CSV from standard input. Files that exist are replaced.
+    DATA is a CSV file (also .gz), a Parquet file, or - for CSV from standard input. Files that exist are
+    replaced.
     """
-    stem = "model" if data == "-" else Path(data).name.split(".")[0] or "model"
+    stem = "model" if data == "-" else Path(Path(data).name.removesuffix(".gz")).stem or "model"
     settings = _settings(stem, **options)
     if target_name in drop or target_name == weight:
         raise click.UsageError(
@@ -150,7 +156,7 @@ def fit(
 @main.command()
 @_fit_options
 def demo(**options: Any) -> None:
-    """Fit a model to the Wisconsin breast cancer data that scikit-learn carries, and write demo.tada and demo.html."""
+    """Fit a model to the Wisconsin breast cancer data of scikit-learn; write demo.tada and demo.html."""
     from sklearn.datasets import load_breast_cancer
 
     settings = _settings("demo", **options)
@@ -190,10 +196,10 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
             shares = model.predict_proba(X)
             result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
         text = pl.DataFrame(result).write_csv().encode()
-        if output in (None, "-"):
+        if output is None or output == "-":
             click.get_binary_stream("stdout").write(text)
         else:
-            write_aside(Path(str(output)), lambda path: path.write_bytes(text))
+            write_aside(Path(output), lambda path: path.write_bytes(text))
 
 
 @main.command()
@@ -230,7 +236,8 @@ def _settings(
     parameters = {"t": temperature, "n_jobs": jobs, "random_state": seed} | _parse_pairs(pairs)
     plain = {name: value for name, value in parameters.items() if name != "categorical_features"}
     try:  # four rows tell a wrong parameter before the data is read
-        tadaboost.TAdaBoostClassifier(**plain).fit(np.arange(4.0)[:, None], np.array([0, 1, 0, 1]))
+        with warnings.catch_warnings(action="ignore"):
+            tadaboost.TAdaBoostClassifier(**plain).fit(np.arange(4.0)[:, None], np.array([0, 1, 0, 1]))
     except (ValueError, TypeError) as error:
         raise click.UsageError(" ".join(str(error).split())) from None
     settings = Settings(
@@ -262,11 +269,9 @@ def _parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> object:
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
+    for read in _READERS:
+        with contextlib.suppress(ValueError, KeyError):
+            return read(text.lower())
     return text
 
 
@@ -286,9 +291,9 @@ def _fit(
 ) -> None:
     rows = None
     if weight is not None:
-        rows = target.weights(table, weight)
+        rows = outcome.weights(table, weight)
         table, rows = table.keep(rows > 0), rows[rows > 0]  # weight 0 is a row that is not there
-    y = target.labels(table, name, positive)
+    y = outcome.labels(table, name, positive)
     found = columns.recognise(table, apart={name, weight or name}, drop=drop)
     for remark in found.remarks:
         click.echo(remark, err=True)
@@ -332,6 +337,15 @@ def _fit(
     write_aside(settings.model, lambda path: tadaboost.save(model, path))
     write_aside(settings.report, lambda path: path.write_text(page, "utf-8"))
     _tell(model, y, rows, estimate, settings)
+
+
+@contextlib.contextmanager
+def _remarks_for_warnings() -> Iterator[None]:
+    """Show each warning once, as a line without a place in our code."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        yield
+    for message in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+        click.echo(message, err=True)
 
 
 def write_aside(path: Path, write: Callable[[Path], object]) -> None:

@@ -58,7 +58,7 @@ def render_report(
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"percent": percent, "number": _number}
+    environment.filters |= {"percent": lambda share: _unbroken(percent(share)), "number": _number}
     template = environment.from_string(
         (Path(__file__).parent / "templates" / "report.html").read_text("utf-8")
     )
@@ -110,7 +110,11 @@ def importances(model: Any) -> list[tuple[str, float]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ") if value == round(value) else f"{value:.4g}"
+    return _unbroken(f"{value:,.0f}".replace(",", " ")) if value == round(value) else f"{value:.4g}"
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _rule_in_words(positive: str | None) -> str:
@@ -166,7 +170,8 @@ def _weights_by_round(model: Any, n_rows: int) -> dict[str, Any]:
         series,
         title="Weights by round",
         description=f"Largest and smallest weight of a row after each of {n} rounds, on a log scale; "
-        f"equal weights are {1 / n_rows:.2g}; at the end the largest is {high[-1]:.2g}, the smallest {low[-1]:.2g}.",
+        f"equal weights are {1 / n_rows:.2g}; at the end the largest is {high[-1]:.2g}, "
+        f"the smallest {low[-1]:.2g}.",
         x_label="round",
         y_label="weight",
         log=True,
