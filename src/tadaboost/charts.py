@@ -51,7 +51,7 @@ def linear_ticks(low: float, high: float, most: int = 6, label: Label | None = N
 
 
 def log_ticks(low: float, high: float, most: int = 6) -> Ticks:
-    """Choose powers of ten within [low, high] > 0; where fewer than two are, 1, 2 and 5 times a power.
+    """Choose powers of ten within [low, high] > 0; where fewer than two are, simple numbers.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def log_ticks(low: float, high: float, most: int = 6) -> Ticks:
         return [(10.0**power, _power_of_ten(power)) for power in range(first, last + 1, step)]
     powers = range(math.floor(math.log10(low)), last + 2)
     values = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
-    return [(value, f"{value:.3g}") for value in values if low <= value <= high]
+    return [(value, f"{value:.3g}") for value in values if low <= value <= high] or linear_ticks(low, high, 4)
 
 
 def _power_of_ten(power: int) -> str:

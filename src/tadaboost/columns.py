@@ -140,7 +140,7 @@ def features(table: Table, rules: Sequence[Rule], *, model: str = "") -> tuple[p
         if name not in table.frame.columns:
             raise DataError(f"{table.name}: column {shown(name)} is missing; {model} was fitted with it")
         cells = _cells(table, name)
-        values = _apply(table, rule, cells)
+        values = _apply(table, rule, cells, model)
         unknown = cells.is_not_null() & values.is_null()
         if unknown.any():
             example = shown(cells.filter(unknown)[0])
@@ -160,7 +160,7 @@ def check_column(table: Table, name: str, what: str) -> None:
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [
         other for other in names if other.lower() == name.lower()
     ]
-    hint = "did you mean " + " or ".join(map(shown, close)) if close else "it has " + listed(names)
+    hint = "did you mean " + " or ".join(map(shown, close)) + "?" if close else "it has " + listed(names)
     raise DataError(f"{table.name}: has no column {shown(name)}, named as {what}; {hint}")
 
 
@@ -237,7 +237,7 @@ def _recognise(table: Table, name: str, remarks: list[str]) -> tuple[Rule, str]:
         rule |= {"kind": "date", "formats": _with_times(_ISO)}
     else:
         rule["kind"] = "boolean" if cells.dtype == pl.Boolean else "number"
-    values = _apply(table, rule, cells)
+    values = _apply(table, rule, cells, model="")
     # Missing counts as a value of its own: that a cell is empty may tell the classes apart.
     if values.n_unique() == 1:
         return rule, f"constant, always {shown(present[0], 20)}"
@@ -280,10 +280,12 @@ def _kind_of_text(table: Table, name: str, cells: pl.Series, remarks: list[str])
     return {"kind": "text"}
 
 
-def _apply(table: Table, rule: Rule, cells: pl.Series) -> pl.Series:
+def _apply(table: Table, rule: Rule, cells: pl.Series, model: str) -> pl.Series:
+    """Make the feature of a column; `model` names the model, or is "" while fitting."""
     name, kind = rule["name"], rule["kind"]
     if kind == "number":
-        return numbers(table, name, cells, advice="the model was fitted with numbers there")
+        advice = f"{model} was fitted with numbers there" if model else "correct it or leave it empty"
+        return numbers(table, name, cells, advice=advice)
     if kind == "text":
         return cells if cells.dtype == pl.String else text_cells(table.frame[name])
     if kind == "boolean":
@@ -294,10 +296,10 @@ def _apply(table: Table, rule: Rule, cells: pl.Series) -> pl.Series:
         return (cells.to_physical() / _MICROSECONDS_A_DAY).alias(name)
     if cells.dtype != pl.String:
         raise DataError(
-            f"{table.name}: column {shown(name)} holds numbers; the model was fitted with dates there"
+            f"{table.name}: column {shown(name)} holds numbers; {model} was fitted with dates there"
         )
     days = _days(cells, rule["formats"])
-    fault = "is not a date in the form the model was fitted with"
+    fault = f"is not a date in the form that {model} was fitted with"
     _refuse(table, name, cells, cells.is_not_null() & days.is_null(), fault)
     return days
 

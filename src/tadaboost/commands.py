@@ -65,8 +65,8 @@ def one_line_errors() -> Iterator[None]:
     except (DataError, tadaboost.ModelFileError, UnicodeError) as error:
         raise click.ClickException(" ".join(str(error).split())) from None
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise click.ClickException(where + (error.strerror or str(error))) from None
+        where = error.filename or "standard output"  # the one file that we did not open by name
+        raise click.ClickException(f"{where}: {error.strerror or error}") from None
     except MemoryError:
         raise click.ClickException("not enough memory for this data") from None
 
@@ -197,7 +197,7 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
             result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
         text = pl.DataFrame(result).write_csv().encode()
         if output is None or output == "-":
-            click.get_binary_stream("stdout").write(text)
+            click.echo(text, nl=False)  # bytes: UTF-8 whatever the terminal speaks
         else:
             write_aside(Path(output), lambda path: path.write_bytes(text))
 

@@ -65,7 +65,7 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
             raise DataError(f"{where}: the rule {shown(positive)} holds in every row; two classes are needed")
         return chosen.cast(pl.Int64).to_numpy()
     if len(values) == 1:
-        raise DataError(f"{where}: is {_name(values[0])} in every row; two classes are needed")
+        raise DataError(f"{where}: is {shown(_name(values[0]))} in every row; two classes are needed")
     if len(values) > 2:
         example = f"'>={_name(values[len(values) // 2])}'" if cells.dtype == pl.Float64 else shown(values[0])
         raise DataError(
