@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry of the command `tadaboost`: exit codes, and what to install when the extra is missing.
+
+The commands stand in `commands.py`, which needs click, rich, polars and jinja2; this module must work
+without them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+_EXTRA = ("click", "rich", "polars", "jinja2", "markupsafe")
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 data or model at fault, 2 wrong usage, 130 interrupted."""
+    try:
+        import click
+
+        from tadaboost.commands import main as commands
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+        sys.exit(f'tadaboost: the command line needs {missing}; run: pip install "tadaboost[cli]"')
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no fault
+    try:
+        result = commands.main(prog_name="tadaboost", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit would complain
+        sys.exit(1)
+    sys.exit(result if isinstance(result, int) else 0)

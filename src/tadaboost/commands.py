@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `fit`, `predict`, `inspect`, `demo`: results on standard output, remarks on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import datetime
+import difflib
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table as Grid
+from rich.text import Text
+
+import tadaboost
+from tadaboost import columns, outcome
+from tadaboost.evaluate import Estimate, cross_validate
+from tadaboost.reader import DataError, Table, read_table, shown
+from tadaboost.report import importances, percent, render_report
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Parameters that have an option of their own.
+_OPTION_OF = {"t": "--t", "n_jobs": "--jobs", "random_state": "--seed"}
+_READERS: tuple[Callable[[str], object], ...] = (
+    int,
+    float,
+    {"true": True, "false": False, "none": None}.__getitem__,
+)
+_MOST_LISTED = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that `fit` and `demo` share."""
+
+    parameters: dict[str, Any]
+    folds: int
+    seed: int
+    model: Path
+    report: Path
+    as_json: bool
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn a fault of data, model file or disk into one line and exit code 1; ours keep their traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (DataError, tadaboost.ModelFileError, UnicodeError) as error:
+        raise click.ClickException(" ".join(str(error).split())) from None
+    except OSError as error:
+        where = error.filename or "standard output"  # the one file that we did not open by name
+        raise click.ClickException(f"{where}: {error.strerror or error}") from None
+    except MemoryError:
+        raise click.ClickException("not enough memory for this data") from None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(tadaboost.__version__, prog_name="tadaboost")
+def main() -> None:
+    """Boosted trees with a temperature: fit a model to a CSV or Parquet file, and predict with it."""
+
+
+def _fit_options(command: Command) -> Command:
+    options = [
+        click.option(
+            "--t",
+            default="0.5",
+            metavar="FLOAT",
+            show_default=True,
+            help="Temperature, below 2; 1 is AdaBoost.",
+        ),
+        click.option(
+            "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of TAdaBoostClassifier."
+        ),
+        click.option(
+            "--folds",
+            default=10,
+            type=click.IntRange(min=0),
+            show_default=True,
+            help="Parts of the cross-validation; 0: no estimate.",
+        ),
+        click.option(
+            "--seed",
+            default=0,
+            type=click.IntRange(0, 2**32 - 1),
+            show_default=True,
+            help="Of the folds and the model.",
+        ),
+        click.option("--jobs", type=click.IntRange(min=1), help="Threads; as a rule every CPU there is."),
+        click.option("--model", metavar="M.tada", help="Where to write the model."),
+        click.option("--report", metavar="R.html", help="Where to write the report."),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("data")
+@click.option("--target", "target_name", required=True, metavar="COL", help="The column to predict.")
+@click.option(
+    "--positive",
+    metavar="RULE",
+    help="Which values are class 1: VALUE, '>=6' (also >, <=, <), or in:a,b. Others are class 0.",
+)
+@click.option(
+    "--drop", multiple=True, metavar="COL", help="A column to leave out; may be given several times."
+)
+@click.option("--weight", metavar="COL", help="A column of weights: a row of weight 3 counts as three rows.")
+@_fit_options
+def fit(
+    data: str,
+    target_name: str,
+    positive: str | None,
+    drop: tuple[str, ...],
+    weight: str | None,
+    **options: Any,
+) -> None:
+    """Fit a model to DATA, estimate its error, and write the model and a report.
+
+    DATA is a CSV file (also .gz), a Parquet file, or - for CSV from standard input. Files that exist are
+    replaced.
+    """
+    stem = "model" if data == "-" else Path(Path(data).name.removesuffix(".gz")).stem or "model"
+    settings = _settings(stem, **options)
+    if target_name in drop or target_name == weight:
+        raise click.UsageError(
+            f"{shown(target_name)} is the target; it can be neither dropped nor the weight"
+        )
+    for path in (settings.model, settings.report):
+        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
+            raise click.UsageError(f"{path} is the data; writing there would destroy it")
+    with one_line_errors():
+        _check_places(settings)
+        _fit(read_table(data), target_name, positive, drop, weight, settings)
+
+
+@main.command()
+@_fit_options
+def demo(**options: Any) -> None:
+    """Fit a model to the Wisconsin breast cancer data of scikit-learn; write demo.tada and demo.html."""
+    from sklearn.datasets import load_breast_cancer
+
+    settings = _settings("demo", **options)
+    bunch = load_breast_cancer()
+    frame = pl.DataFrame(bunch.data, schema=[str(name) for name in bunch.feature_names])
+    diagnosis = pl.Series("diagnosis", bunch.target_names[bunch.target].tolist())
+    with one_line_errors():
+        _check_places(settings)
+        _fit(
+            Table("Wisconsin breast cancer data", frame.with_columns(diagnosis), None),
+            "diagnosis",
+            None,
+            (),
+            None,
+            settings,
+        )
+
+
+@main.command()
+@click.argument("model_path", metavar="MODEL.tada")
+@click.argument("data")
+@click.option("--output", metavar="P.csv", help="CSV file to write; as a rule standard output.")
+@click.option("--proba", is_flag=True, help="Write a probability for each class, too.")
+def predict(model_path: str, data: str, output: str | None, proba: bool) -> None:
+    """Predict every row of DATA with the model in MODEL.tada.
+
+    Columns are matched by name; others, the target too, are ignored.
+    """
+    with one_line_errors():
+        model = _load(model_path)
+        table = read_table(data)
+        X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
+        for remark in remarks:
+            click.echo(remark, err=True)
+        result = {"prediction": model.predict(X)}
+        if proba:
+            shares = model.predict_proba(X)
+            result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
+        text = pl.DataFrame(result).write_csv().encode()
+        if output is None or output == "-":
+            click.echo(text, nl=False)  # bytes: UTF-8 whatever the terminal speaks
+        else:
+            write_aside(Path(output), lambda path: path.write_bytes(text))
+
+
+@main.command()
+@click.argument("model_path", metavar="MODEL.tada")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def inspect(model_path: str, as_json: bool) -> None:
+    """Say what the model in MODEL.tada is: data, error estimate, importances, rounds, settings."""
+    with one_line_errors():
+        model = _load(model_path)
+        if as_json:
+            _echo_json(_described(model))
+        else:
+            _show(model)
+
+
+def _settings(
+    stem: str,
+    *,
+    t: str,
+    pairs: Sequence[str],
+    folds: int,
+    seed: int,
+    jobs: int | None,
+    model: str | None,
+    report: str | None,
+    as_json: bool,
+) -> Settings:
+    if folds == 1:
+        raise click.UsageError("--folds 1 leaves nothing to fit to; take 2 or more, or 0 for no estimate")
+    try:
+        temperature = float(t)
+    except ValueError:
+        raise click.UsageError(f"--t {t}: is not a number") from None
+    parameters = {"t": temperature, "n_jobs": jobs, "random_state": seed} | _parse_pairs(pairs)
+    plain = {name: value for name, value in parameters.items() if name != "categorical_features"}
+    try:  # four rows tell a wrong parameter before the data is read
+        with warnings.catch_warnings(action="ignore"):
+            tadaboost.TAdaBoostClassifier(**plain).fit(np.arange(4.0)[:, None], np.array([0, 1, 0, 1]))
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(" ".join(str(error).split())) from None
+    settings = Settings(
+        parameters, folds, seed, Path(model or f"{stem}.tada"), Path(report or f"{stem}.html"), as_json
+    )
+    if settings.model.absolute() == settings.report.absolute():
+        raise click.UsageError(f"--model and --report are both {settings.model}")
+    return settings
+
+
+def _parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read NAME=VALUE settings; a value is an integer, a number, true, false, none or else text."""
+    known = tadaboost.TAdaBoostClassifier().get_params()
+    parsed: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise click.UsageError(f"--set {pair}: must be NAME=VALUE")
+        if name in _OPTION_OF:
+            raise click.UsageError(f"--set {pair}: use {_OPTION_OF[name]} {text}")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=3)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known))}"
+            raise click.UsageError(f"--set {pair}: no such parameter; {hint}")
+        parsed[name] = _value(text)
+        if name == "categorical_features" and isinstance(parsed[name], str) and text != "from_dtype":
+            parsed[name] = next(csv.reader([text], skipinitialspace=True))
+    return parsed
+
+
+def _value(text: str) -> object:
+    for read in _READERS:
+        with contextlib.suppress(ValueError, KeyError):
+            return read(text.lower())
+    return text
+
+
+def _check_places(settings: Settings) -> None:
+    """Find out before a long fit, not after it, that a file cannot be written where it is to go."""
+    for path in (settings.model, settings.report):
+        if path.is_dir():
+            raise DataError(f"{path}: is a folder; name a file")
+        if not path.parent.is_dir():
+            raise DataError(f"{path}: there is no folder {path.parent}")
+        if not os.access(path.parent, os.W_OK):
+            raise DataError(f"{path}: cannot be written: no permission")
+
+
+def _fit(
+    table: Table, name: str, positive: str | None, drop: Sequence[str], weight: str | None, settings: Settings
+) -> None:
+    rows = None
+    if weight is not None:
+        rows = outcome.weights(table, weight)
+        table, rows = table.keep(rows > 0), rows[rows > 0]  # weight 0 is a row that is not there
+    y = outcome.labels(table, name, positive)
+    found = columns.recognise(table, apart={name, weight or name}, drop=drop)
+    for remark in found.remarks:
+        click.echo(remark, err=True)
+    for out in found.left_out:
+        click.echo(f"{table.name}: column {shown(out['name'])} is left out: {out['reason']}", err=True)
+    X, _ = columns.features(table, found.rules)
+
+    def make_model() -> Any:
+        return tadaboost.TAdaBoostClassifier(**settings.parameters)
+
+    try:
+        with Progress(
+            console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+        ) as progress:
+            task = progress.add_task("fitting", total=settings.folds + 1)
+            estimate = None
+            if settings.folds:
+                estimate = cross_validate(
+                    make_model,
+                    X,
+                    y,
+                    sample_weight=rows,
+                    folds=settings.folds,
+                    seed=settings.seed,
+                    on_progress=lambda: progress.advance(task),
+                )
+            model = make_model().fit(X, y, rows)
+    except ValueError as error:
+        raise DataError(f"{table.name}: {error}") from None
+    model.table_ = {
+        "file": table.name,
+        "rows": table.frame.height,
+        "columns": found.rules,
+        "left_out": found.left_out,
+        "target": {"name": name, "positive": positive},
+        "weight": weight,
+        "estimate": estimate.as_dict() if estimate else None,
+    }
+    today = datetime.date.today().isoformat()
+    page = render_report(model, estimate, y, sample_weight=rows, date=today)
+    write_aside(settings.model, lambda path: tadaboost.save(model, path))
+    write_aside(settings.report, lambda path: path.write_text(page, "utf-8"))
+    _tell(model, y, rows, estimate, settings)
+
+
+@contextlib.contextmanager
+def _remarks_for_warnings() -> Iterator[None]:
+    """Show each warning once, as a line without a place in our code."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        yield
+    for message in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+        click.echo(message, err=True)
+
+
+def write_aside(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file under another name and rename it when it is whole, so that no half of it is ever seen.
+
+    Parameters
+    ----------
+    path : Path
+        A file that exists is replaced; a device or pipe is written to directly.
+    write : callable
+        Is given the path to write to.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    path = path.resolve()  # a link stays a link
+    direct = path.exists() and not path.is_file()
+    aside = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        write(aside)
+        if not direct:
+            os.replace(aside, path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        if not direct:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+
+
+def _load(path: str) -> Any:
+    model = tadaboost.load(path)
+    if getattr(model, "table_", None) is None:
+        raise DataError(
+            f"{Path(path).name}: was not made by `tadaboost fit`, so it lacks the rules for a file's columns"
+        )
+    return model
+
+
+def _tell(
+    model: Any,
+    y: NDArray[np.generic],
+    rows: NDArray[np.float64] | None,
+    estimate: Estimate | None,
+    settings: Settings,
+) -> None:
+    """Print what `fit` did."""
+    if settings.as_json:
+        _echo_json(
+            {"model": str(settings.model), "report": str(settings.report)}
+            | {name: value for name, value in _described(model).items() if name != "rounds"}
+        )
+        return
+    table = model.table_
+    used = len(table["columns"])
+    console = _console()
+    console.print(Text(f"{table['file']}: {table['rows']} rows, {used} columns used, {model.n_iter_} rounds"))
+    if estimate is not None:
+        weights = np.ones(len(y)) if rows is None else rows
+        baseline = 1 - max(weights[y == label].sum() for label in model.classes_) / weights.sum()
+        _show_estimate(console, table["estimate"])
+        console.print(f"Always the more frequent class: error {percent(float(baseline))}.")
+    console.print(Text(f"Model   {settings.model}\nReport  {settings.report}"))
+
+
+def _show_estimate(console: Console, estimate: dict[str, Any]) -> None:
+    console.print(f"{estimate['folds']}-fold cross-validation, ± one standard error:")
+    grid = Grid.grid(padding=(0, 2))
+    error, loss, auc = estimate["error"], estimate["log_loss"], estimate["auc"]
+    grid.add_row("  error", f"{percent(error['mean'])} ± {percent(error['se'])}")
+    grid.add_row("  log loss", f"{loss['mean']:.4f} ± {loss['se']:.4f}")
+    grid.add_row("  AUC", f"{auc['mean']:.4f} ± {auc['se']:.4f}")
+    console.print(grid)
+
+
+def _show(model: Any) -> None:
+    """Print what a model is."""
+    table, console = model.table_, _console()
+    rule = f" {table['target']['positive']}" if table["target"]["positive"] else ""
+    console.print(
+        Text(f"Fitted to {table['file']}: {table['rows']} rows, target {table['target']['name']}{rule}")
+    )
+    console.print(Text(f"Classes: {', '.join(map(str, model.classes_.tolist()))}"))
+    if table["weight"]:
+        console.print(Text(f"Weights: {table['weight']}"))
+    console.print(Text(f"Rounds: {model.n_iter_} ({model.stop_reason_})"))
+    if table["estimate"]:
+        _show_estimate(console, table["estimate"])
+    kinds = {rule["name"]: rule["kind"] for rule in table["columns"]}
+    ranked = importances(model)
+    more = f", the first {_MOST_LISTED} of {len(ranked)}" if len(ranked) > _MOST_LISTED else ""
+    _print_grid(
+        console,
+        f"Columns by importance{more}",
+        ("column", "read as", "importance"),
+        [(name, kinds.get(name, ""), f"{value:.3f}") for name, value in ranked[:_MOST_LISTED]],
+    )
+    if table["left_out"]:
+        pairs = [(out["name"], out["reason"]) for out in table["left_out"]]
+        _print_grid(console, "Columns left out", ("column", "why"), pairs)
+    picked = np.unique(np.linspace(0, len(model.rounds_) - 1, 8).round().astype(int))
+    names = ("train_error", "loss", "codensity_min", "codensity_max")
+    rows = [(str(i + 1), *(f"{model.rounds_[name][i]:.4g}" for name in names)) for i in picked]
+    _print_grid(console, "Some rounds", ("round", *names), rows)
+    parameters = [(name, repr(value)) for name, value in sorted(model.get_params().items())]
+    _print_grid(console, "Settings", ("parameter", "value"), parameters)
+
+
+def _print_grid(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    grid = Grid(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
+    for name in head:
+        grid.add_column(name, overflow="fold", header_style="dim")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))  # Text: brackets in a name are no markup
+    console.print()
+    console.print(grid)
+
+
+def _described(model: Any) -> dict[str, Any]:
+    """Everything that `inspect --json` says."""
+    rounds = {name: model.rounds_[name].tolist() for name in model.rounds_.dtype.names}
+    return {
+        **model.table_,
+        "classes": model.classes_.tolist(),
+        "n_iter": model.n_iter_,
+        "stop_reason": model.stop_reason_,
+        "importances": dict(importances(model)),
+        "settings": model.get_params(),
+        "rounds": rounds,
+    }
+
+
+def _echo_json(value: object) -> None:
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """Make a value that JSON can hold: NaN and infinity, which it lacks, become null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+
+
+def _console() -> Console:
+    # As wide as needed where no terminal sets a limit: programs read lines, not pages.
+    return (
+        Console(highlight=False, soft_wrap=True)
+        if sys.stdout.isatty()
+        else Console(width=10_000, highlight=False)
+    )

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One HTML page about a fitted model: self-contained, readable on a phone, on paper and in the dark.
+
+The page is `templates/report.html`; this module makes the numbers and drawings for it out of a model, whose
+`table_` says what it was fitted to, and an `Estimate`.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+import tadaboost
+from tadaboost import charts
+from tadaboost.evaluate import Estimate
+
+_MOST_IMPORTANT = 20
+_CALIBRATION_BINS = 10
+_TABLE_ROWS = 12  # of the tables that stand beside curves
+
+
+def render_report(
+    model: Any,
+    estimate: Estimate | None,
+    y: NDArray[np.generic],
+    *,
+    sample_weight: NDArray[np.float64] | None = None,
+    date: str,
+) -> str:
+    """Render the page.
+
+    Parameters
+    ----------
+    model : fitted TAdaBoostClassifier
+        With two classes and the attribute `table_` of the command line.
+    estimate : Estimate or None
+        None leaves out what needs rows that the model has not seen.
+    y : array of shape (rows,)
+        The classes of the rows, in the order of `estimate.proba`.
+    sample_weight : array of shape (rows,), optional
+        Multiplicities of the rows.
+    date : str
+        Shown as it is.
+
+    Returns
+    -------
+    str
+        HTML without a reference to anything outside.
+    """
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"percent": lambda share: _unbroken(percent(share)), "number": _number}
+    template = environment.from_string(
+        (Path(__file__).parent / "templates" / "report.html").read_text("utf-8")
+    )
+    versions = {
+        "tadaboost": tadaboost.__version__,
+        "Python": platform.python_version(),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+    shares = [
+        (str(label), float(weight[y == label].sum()), float(weight[y == label].sum() / weight.sum()))
+        for label in model.classes_
+    ]
+    return template.render(
+        table=model.table_,
+        rule=_rule_in_words(model.table_["target"]["positive"]),
+        estimate=estimate,
+        shares=shares,
+        baseline=1 - max(share for _, _, share in shares),
+        n_rounds=model.n_iter_,
+        stop_reason=model.stop_reason_,
+        error=_error_by_round(model, estimate),
+        weights=_weights_by_round(model, len(y)),
+        importance=_importance(model),
+        calibration=_calibration(model, estimate, y, weight),
+        confusion=_confusion(model, estimate, y, weight),
+        settings=sorted((name, repr(value)) for name, value in model.get_params().items()),
+        versions=versions,
+        date=date,
+    )
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Write a share as a percentage, with more digits where it is small.
+
+    Examples
+    --------
+    >>> percent(0.1234), percent(0.00042)
+    ('12.3 %', '0.042 %')
+    """
+    value = 100 * share
+    return f"{value:.2g} %" if 0 < abs(value) < 0.1 else f"{value:.{digits}f} %"
+
+
+def importances(model: Any) -> list[tuple[str, float]]:
+    """Return names and importances, the largest first, ties in the order of the columns."""
+    pairs = zip(model.feature_names_in_, model.feature_importances_, strict=True)
+    return sorted(((str(name), float(value)) for name, value in pairs), key=lambda pair: -pair[1])
+
+
+def _number(value: float) -> str:
+    return _unbroken(f"{value:,.0f}".replace(",", " ")) if value == round(value) else f"{value:.4g}"
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _rule_in_words(positive: str | None) -> str:
+    """Write what makes a row positive as the end of a sentence that starts with the target's name."""
+    if positive is None:
+        return ""
+    if positive.startswith("in:"):
+        return "in " + positive[3:]
+    return positive if positive[0] in "<>" else f"= {positive}"
+
+
+def _few(n: int) -> list[int]:
+    """Pick about a dozen of n rounds, the first and last among them."""
+    picked: list[int] = np.unique(np.linspace(0, n - 1, min(n, _TABLE_ROWS)).round().astype(int)).tolist()
+    return picked
+
+
+def _error_by_round(model: Any, estimate: Estimate | None) -> dict[str, Any]:
+    training = model.rounds_["train_error"]
+    n = len(training)
+    series = [charts.Series("training", training)]
+    columns: list[Sequence[float]] = [training]
+    if estimate is not None:
+        # The folds' models may have run longer than this one, or ended before it.
+        folds = estimate.staged_error[:, np.minimum(np.arange(n), estimate.staged_error.shape[1] - 1)]
+        mean, se = folds.mean(axis=0), folds.std(axis=0, ddof=1) / np.sqrt(estimate.folds)
+        series.append(charts.Series("held out", mean, mean - se, mean + se))
+        columns.append(mean)
+    ends = ", ".join(f"{one.name} {percent(float(np.asarray(one.y)[-1]))}" for one in series)
+    chart = charts.line_chart(
+        np.arange(1, n + 1),
+        series,
+        title="Error by round",
+        description=f"Share of rows predicted wrong after each of {n} rounds; at the end: {ends}.",
+        x_label="round",
+        y_label="error",
+        percent=True,
+    )
+    rows = [(i + 1, *(percent(float(column[i]), 2) for column in columns)) for i in _few(n)]
+    return {"chart": chart, "head": ["round", *(one.name for one in series)], "rows": rows}
+
+
+def _weights_by_round(model: Any, n_rows: int) -> dict[str, Any]:
+    low, high = model.rounds_["codensity_min"], model.rounds_["codensity_max"]
+    n = len(low)
+    series = [
+        charts.Series("largest", high),
+        charts.Series("smallest", low),
+        charts.Series("equal", np.full(n, 1 / n_rows), dashed=True),
+    ]
+    chart = charts.line_chart(
+        np.arange(1, n + 1),
+        series,
+        title="Weights by round",
+        description=f"Largest and smallest weight of a row after each of {n} rounds, on a log scale; "
+        f"equal weights are {1 / n_rows:.2g}; at the end the largest is {high[-1]:.2g}, "
+        f"the smallest {low[-1]:.2g}.",
+        x_label="round",
+        y_label="weight",
+        log=True,
+    )
+    rows = [(i + 1, f"{high[i]:.3g}", f"{low[i]:.3g}") for i in _few(n)]
+    return {"chart": chart, "head": ["round", "largest", "smallest"], "rows": rows}
+
+
+def _importance(model: Any) -> dict[str, Any]:
+    ranked = importances(model)
+    top = max(ranked[0][1], 1e-300)  # all are 0 where nothing was split
+    rows = [(name, charts.bar(value / top), f"{value:.3f}") for name, value in ranked[:_MOST_IMPORTANT]]
+    return {"rows": rows, "more": max(len(ranked) - _MOST_IMPORTANT, 0)}
+
+
+def _calibration(
+    model: Any, estimate: Estimate | None, y: NDArray[np.generic], weight: NDArray[np.float64]
+) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    hit = y == model.classes_[1]
+    bins = np.minimum((estimate.proba * _CALIBRATION_BINS).astype(int), _CALIBRATION_BINS - 1)
+    rows = []
+    for b in np.unique(bins[weight > 0]):
+        inside = bins == b
+        mean, share = (float(np.average(v[inside], weights=weight[inside])) for v in (estimate.proba, hit))
+        rows.append((b, mean, share, float(weight[inside].sum())))
+    label = str(model.classes_[1])
+    chart = charts.calibration_chart(
+        *zip(*(row[1:] for row in rows), strict=True),
+        title="Calibration",
+        description=f"How often a row is {label}, against the probability from models that had not seen it.",
+        x_label="predicted probability",
+        y_label="share observed",
+    )
+    table = [
+        (f"{10 * b} to {10 * b + 10} %", percent(mean), percent(share), _number(n))
+        for b, mean, share, n in rows
+    ]
+    return {"chart": chart, "head": ["bin", "predicted", "observed", "rows"], "rows": table}
+
+
+def _confusion(
+    model: Any, estimate: Estimate | None, y: NDArray[np.generic], weight: NDArray[np.float64]
+) -> list[tuple[str, list[tuple[float, float]]]] | None:
+    """List each true class with the rows of each predicted class and their share of the true class."""
+    if estimate is None:
+        return None
+    predicted = model.classes_[
+        (estimate.proba > 0.5).astype(int)
+    ]  # a tie goes to the first class, as in predict
+    rows = []
+    for true in model.classes_:
+        counts = [float(weight[(y == true) & (predicted == guess)].sum()) for guess in model.classes_]
+        rows.append((str(true), [(count, count / sum(counts)) for count in counts]))
+    return rows
