@@ -142,7 +142,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self)
         return self._fitted()
 
-    def _forest(self) -> forest.Forest:
+    def _forest(self) -> Any:
         """Give the trees in the core's form: built by `fit` or a first prediction, never stored or copied."""
         if "_compiled" not in self.__dict__:
             self._compiled = forest.compiled(forest.flatten(self._fitted()[0]), self.n_features_in_)
@@ -205,7 +205,8 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return np.stack(both[: len(self.classes_)], axis=1)
 
     def _most_probable(self, probabilities: Floats) -> NDArray[Any]:
-        return self.classes_[probabilities.argmax(axis=1)]
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
 
     @property
     def feature_importances_(self) -> Floats:
@@ -222,7 +223,8 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if largest == 0:
             return importance
         importance /= largest  # first: the sum of tiny gains may be too small to divide by
-        return importance / importance.sum()
+        importance /= importance.sum()
+        return importance
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_") or hasattr(self, "tree_")

@@ -34,7 +34,7 @@ class FlatTrees(NamedTuple):
 
 
 # The dtype of each field, fixed width: what the core takes and what a file may hold.
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "tree_start": np.dtype(np.int64),
     "feature": np.dtype(np.int32),
     "threshold": np.dtype(np.float64),

@@ -16,23 +16,24 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tadaboost
 from tadaboost import forest, rounds
-from tadaboost.base import TemperedClassifier
 from tadaboost.classifier import TAdaBoostClassifier, TemperedTreeClassifier
 
 FORMAT = 1
-_CLASSES: dict[str, type[TemperedClassifier]] = {
+Model: TypeAlias = TAdaBoostClassifier | TemperedTreeClassifier
+_CLASSES: dict[str, type[Model]] = {
     kind.__name__: kind for kind in (TAdaBoostClassifier, TemperedTreeClassifier)
 }
 # What zipfile, json, numpy, our parameter checks and the core raise on bytes that were tampered with.
@@ -46,7 +47,6 @@ _UNREADABLE = (
     AttributeError,
     RecursionError,
     EOFError,
-    SyntaxError,
     struct.error,
 )
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -61,7 +61,7 @@ class _Damage(Exception):
     """What is wrong with the content of a file, without its name."""
 
 
-def save(model: TAdaBoostClassifier | TemperedTreeClassifier, path: str | os.PathLike[str]) -> None:
+def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a `.tada` file.
 
     Parameters
@@ -91,19 +91,20 @@ def save(model: TAdaBoostClassifier | TemperedTreeClassifier, path: str | os.Pat
     """
     content = _content(model)
     path = Path(path)
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    aside = path.with_name(f".tadaboost-{secrets.token_hex(8)}")
     try:
         with open(aside, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
-    except BaseException:
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # the path that was asked for
+    finally:
         aside.unlink(missing_ok=True)
-        raise
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Model:
     """Read a model from a `.tada` file.
 
     Parameters
@@ -124,9 +125,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    >>> load("README.md")
+    >>> load(__file__)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    tadaboost.persist.ModelFileError: README.md: not a tadaboost model
+    tadaboost.persist.ModelFileError: ...persist.py: not a tadaboost model
     """
     with open(path, "rb") as file:
         head = file.read(len(_ZIP_MAGIC))
@@ -222,7 +223,7 @@ def _labels_out(classes: NDArray[Any]) -> dict[str, Any]:
 # Reading
 
 
-def _model(content: bytes) -> TemperedClassifier:
+def _model(content: bytes) -> Model:
     members = _members(content)
     if "model.json" not in members:
         raise _Damage("not a tadaboost model")
@@ -303,17 +304,19 @@ def _array(
     if f"{name}.npy" not in members:
         raise _Damage(f"damaged model file ({name} is missing)")
     data = members[f"{name}.npy"]
-    stream = io.BytesIO(data)
-    _require(np.lib.format.read_magic(stream) == (1, 0), name)
-    found, fortran_order, found_dtype = np.lib.format.read_array_header_1_0(stream)
-    _require(found_dtype == _little_endian(dtype) and not fortran_order, f"the type of {name}")
-    matches = len(found) == len(shape) and all(
-        want in (None, have) for have, want in zip(found, shape, strict=True)
-    )
-    _require(matches and all(have >= 0 for have in found), f"the shape of {name}")
-    body = memoryview(data)[stream.tell() :]
-    _require(len(body) == math.prod(found) * dtype.itemsize, f"the length of {name}")
-    return np.frombuffer(body, found_dtype).reshape(found).astype(dtype)  # a copy: aligned, writable
+    # The header is matched, not evaluated: numpy writes it in this one form.
+    descr = re.escape(repr(np.lib.format.dtype_to_descr(_little_endian(dtype))))
+    form = rf"\{{'descr': {descr}, 'fortran_order': False, 'shape': \(([0-9, ]*)\), \}} *\n"
+    end = 10 + int.from_bytes(data[8:10], "little")
+    header = re.fullmatch(form, data[10:end].decode("latin1"))
+    if not data.startswith(b"\x93NUMPY\x01\x00") or header is None:
+        raise _Damage(f"damaged model file ({name} is not an array of {dtype})")
+    found = tuple(int(length) for length in header[1].split(",") if length.strip())
+    matches = len(found) == len(shape) and all(w in (None, f) for f, w in zip(found, shape, strict=True))
+    _require(matches, f"the shape of {name}")
+    _require(len(data) - end == math.prod(found) * dtype.itemsize, f"the length of {name}")
+    body = np.frombuffer(memoryview(data)[end:], _little_endian(dtype))
+    return body.reshape(found).astype(dtype)  # a copy: aligned, writable
 
 
 def _trees(members: dict[str, bytes], schema: list[Any]) -> forest.FlatTrees:

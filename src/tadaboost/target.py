@@ -10,6 +10,7 @@ import warnings
 from numbers import Real
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
@@ -21,11 +22,18 @@ Floats = NDArray[np.float64]
 
 def check_labels(y: Any) -> NDArray[Any]:
     """Read labels as an array of one type, none missing."""
+    if nw.dependencies.is_into_series(
+        y
+    ):  # by narwhals, because scikit-learn turns nullable integers to floats
+        series: nw.Series[Any] = nw.from_native(y, series_only=True)
+        if series.null_count():
+            raise ValueError(_no_label(series.is_null().to_list().index(True)))
+        y = series.to_numpy()
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind == "O":
         for i, label in enumerate(labels):
             if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
-                raise ValueError(f"y[{i}] is missing; every row needs a label")
+                raise ValueError(_no_label(i))
         if all(isinstance(label, Real | np.bool_) for label in labels):
             labels = np.array(labels.tolist())  # one type if they have one, as 0, 1 and True, False do
     elif labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -35,6 +43,10 @@ def check_labels(y: Any) -> NDArray[Any]:
         raise ValueError("Complex data not supported: y holds complex numbers")
     check_classification_targets(labels)
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
+
+
+def _no_label(row: int) -> str:
+    return f"y[{row}] is missing; every row needs a label"
 
 
 def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
