@@ -24,6 +24,7 @@ from tadaboost.evaluate import Estimate
 _MOST_IMPORTANT = 20
 _CALIBRATION_BINS = 10
 _TABLE_ROWS = 12  # of the tables that stand beside curves
+_LEAST_DRAWN = 1e-6  # of an equal weight: what lies below would squeeze the rest of a log scale
 
 
 def render_report(
@@ -158,11 +159,11 @@ def _error_by_round(model: Any, estimate: Estimate | None) -> dict[str, Any]:
 
 
 def _weights_by_round(model: Any, n_rows: int) -> dict[str, Any]:
-    low, high = model.rounds_["codensity_min"], model.rounds_["codensity_max"]
+    low, high, off = (model.rounds_[name] for name in ("codensity_min", "codensity_max", "n_off"))
     n = len(low)
     series = [
         charts.Series("largest", high),
-        charts.Series("smallest", low),
+        charts.Series("smallest", np.maximum(low, _LEAST_DRAWN / n_rows)),
         charts.Series("equal", np.full(n, 1 / n_rows), dashed=True),
     ]
     chart = charts.line_chart(
@@ -176,8 +177,14 @@ def _weights_by_round(model: Any, n_rows: int) -> dict[str, Any]:
         y_label="weight",
         log=True,
     )
-    rows = [(i + 1, f"{high[i]:.3g}", f"{low[i]:.3g}") for i in _few(n)]
-    return {"chart": chart, "head": ["round", "largest", "smallest"], "rows": rows}
+    rows = [(i + 1, f"{high[i]:.3g}", f"{low[i]:.3g}", _number(float(off[i]))) for i in _few(n)]
+    return {
+        "chart": chart,
+        "head": ["round", "largest", "smallest", "rows off"],
+        "rows": rows,
+        "off": float(off[-1]),
+        "cut": bool((low < _LEAST_DRAWN / n_rows).any()),
+    }
 
 
 def _importance(model: Any) -> dict[str, Any]:
