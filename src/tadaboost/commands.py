@@ -321,7 +321,7 @@ def _fit(
 def _train(
     name: str, X: pl.DataFrame, y: NDArray[np.generic], rows: NDArray[np.float64] | None, settings: Settings
 ) -> tuple[Estimate | None, Any]:
-    """Cross-validate, then fit to all rows; progress is shown on a terminal, warnings of the last fit as lines."""
+    """Cross-validate, then fit to all rows; progress on a terminal, warnings of the last fit as lines."""
 
     def make_model() -> Any:
         return tadaboost.TAdaBoostClassifier(**settings.parameters)
