@@ -187,6 +187,14 @@ def test_weight_zero_is_a_row_that_is_not_there(run, folder):
     assert weighted_said == present_said
 
 
+def test_a_warning_of_the_estimator_is_one_line_without_our_file(run, folder):
+    table = rows()
+    light = [[*table[0], "w"]] + [[*row, 0.01] for row in table[1:]]
+    (folder / "light.csv").write_text(text_of(light))
+    (line,) = run("fit", "light.csv", "--target", "y", "--weight", "w", *FAST).stderr.splitlines()
+    assert line.startswith("light.csv: sample_weight sums to 0.6 over 60 rows")
+
+
 def test_folds_zero_skips_the_estimate(run, folder):
     result = run("fit", "data.csv", "--target", "y", "--folds", 0, "--set", "n_estimators=5")
     assert "cross-validation" not in result.stdout

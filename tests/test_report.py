@@ -10,7 +10,7 @@ from tadaboost.charts import Series, line_chart, linear_ticks, log_ticks
 from tadaboost.evaluate import Estimate, Figure
 from tadaboost.report import importances, render_report
 
-ROUND_FIELDS = ("train_error", "codensity_min", "codensity_max")
+ROUND_FIELDS = ("train_error", "codensity_min", "codensity_max", "n_off")
 VOID = {"meta", "link", "br"}
 
 
@@ -46,7 +46,8 @@ def model():
     rounds["train_error"] = np.linspace(0.4, 0.0, 30)
     rounds["codensity_max"] = 0.05 * 1.2 ** np.arange(30)
     rounds["codensity_min"] = 0.05 * 0.01 ** np.arange(30)
-    rounds["codensity_min"][20:] = 0.0  # rows that are off
+    rounds["codensity_min"][20:] = 0.0
+    rounds["n_off"][20:] = 3
     return SimpleNamespace(
         classes_=np.array(["<no>", "yes & no"]),
         rounds_=rounds,
@@ -121,6 +122,11 @@ def test_without_an_estimate_the_page_leaves_out_what_needs_one(model, y):
     assert "Calibration" not in page.texts
     assert "Confusion" not in page.texts
     assert any("No error was estimated" in text for text in page.texts)
+
+
+def test_rows_that_are_off_are_said(model, estimate, y):
+    text = render_report(model, estimate, y, date="").replace("\N{NO-BREAK SPACE}", " ")
+    assert "At the end 3 rows are off: their weight is 0." in text
 
 
 def test_every_chart_has_a_title_and_a_description(model, estimate, y):

@@ -301,28 +301,7 @@ def _fit(
         click.echo(f"{table.name}: column {shown(out['name'])} is left out: {out['reason']}", err=True)
     X, _ = columns.features(table, found.rules)
 
-    def make_model() -> Any:
-        return tadaboost.TAdaBoostClassifier(**settings.parameters)
-
-    try:
-        with Progress(
-            console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-        ) as progress:
-            task = progress.add_task("fitting", total=settings.folds + 1)
-            estimate = None
-            if settings.folds:
-                estimate = cross_validate(
-                    make_model,
-                    X,
-                    y,
-                    sample_weight=rows,
-                    folds=settings.folds,
-                    seed=settings.seed,
-                    on_progress=lambda: progress.advance(task),
-                )
-            model = make_model().fit(X, y, rows)
-    except ValueError as error:
-        raise DataError(f"{table.name}: {error}") from None
+    estimate, model = _train(table.name, X, y, rows, settings)
     model.table_ = {
         "file": table.name,
         "rows": table.frame.height,
@@ -339,13 +318,44 @@ def _fit(
     _tell(model, y, rows, estimate, settings)
 
 
+def _train(
+    name: str, X: pl.DataFrame, y: NDArray[np.generic], rows: NDArray[np.float64] | None, settings: Settings
+) -> tuple[Estimate | None, Any]:
+    """Cross-validate, then fit to all rows; progress on a terminal, warnings of the last fit as lines."""
+
+    def make_model() -> Any:
+        return tadaboost.TAdaBoostClassifier(**settings.parameters)
+
+    estimate = None
+    with (
+        _data_errors(name),
+        warnings.catch_warnings(record=True, action="always") as caught,
+        Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress,
+    ):
+        task = progress.add_task("fitting", total=settings.folds + 1)
+        if settings.folds:
+            estimate = cross_validate(
+                make_model,
+                X,
+                y,
+                sample_weight=rows,
+                folds=settings.folds,
+                seed=settings.seed,
+                on_progress=lambda: progress.advance(task),
+            )
+        caught.clear()  # the folds' models warn of the same, with other numbers
+        model = make_model().fit(X, y, rows)
+    for warning in caught:
+        click.echo(f"{name}: {' '.join(str(warning.message).split())}", err=True)
+    return estimate, model
+
+
 @contextlib.contextmanager
-def _remarks_for_warnings() -> Iterator[None]:
-    """Show each warning once, as a line without a place in our code."""
-    with warnings.catch_warnings(record=True, action="always") as caught:
+def _data_errors(name: str) -> Iterator[None]:
+    try:
         yield
-    for message in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
-        click.echo(message, err=True)
+    except ValueError as error:
+        raise DataError(f"{name}: {error}") from None
 
 
 def write_aside(path: Path, write: Callable[[Path], object]) -> None:

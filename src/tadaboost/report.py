@@ -24,6 +24,7 @@ from tadaboost.evaluate import Estimate
 _MOST_IMPORTANT = 20
 _CALIBRATION_BINS = 10
 _TABLE_ROWS = 12  # of the tables that stand beside curves
+_LEAST_DRAWN = 1e-6  # of an equal weight: what lies below would squeeze the rest of a log scale
 
 
 def render_report(
@@ -81,7 +82,7 @@ def render_report(
         n_rounds=model.n_iter_,
         stop_reason=model.stop_reason_,
         error=_error_by_round(model, estimate),
-        weights=_weights_by_round(model, len(y)),
+        weights=_weights_by_round(model, float(weight.sum())),
         importance=_importance(model),
         calibration=_calibration(model, estimate, y, weight),
         confusion=_confusion(model, estimate, y, weight),
@@ -157,27 +158,33 @@ def _error_by_round(model: Any, estimate: Estimate | None) -> dict[str, Any]:
     return {"chart": chart, "head": ["round", *(one.name for one in series)], "rows": rows}
 
 
-def _weights_by_round(model: Any, n_rows: int) -> dict[str, Any]:
-    low, high = model.rounds_["codensity_min"], model.rounds_["codensity_max"]
+def _weights_by_round(model: Any, total: float) -> dict[str, Any]:
+    low, high, off = (model.rounds_[name] for name in ("codensity_min", "codensity_max", "n_off"))
     n = len(low)
     series = [
         charts.Series("largest", high),
-        charts.Series("smallest", low),
-        charts.Series("equal", np.full(n, 1 / n_rows), dashed=True),
+        charts.Series("smallest", np.maximum(low, _LEAST_DRAWN / total)),
+        charts.Series("equal", np.full(n, 1 / total), dashed=True),
     ]
     chart = charts.line_chart(
         np.arange(1, n + 1),
         series,
         title="Weights by round",
         description=f"Largest and smallest weight of a row after each of {n} rounds, on a log scale; "
-        f"equal weights are {1 / n_rows:.2g}; at the end the largest is {high[-1]:.2g}, "
+        f"equal weights are {1 / total:.2g}; at the end the largest is {high[-1]:.2g}, "
         f"the smallest {low[-1]:.2g}.",
         x_label="round",
         y_label="weight",
         log=True,
     )
-    rows = [(i + 1, f"{high[i]:.3g}", f"{low[i]:.3g}") for i in _few(n)]
-    return {"chart": chart, "head": ["round", "largest", "smallest"], "rows": rows}
+    rows = [(i + 1, f"{high[i]:.3g}", f"{low[i]:.3g}", _number(float(off[i]))) for i in _few(n)]
+    return {
+        "chart": chart,
+        "head": ["round", "largest", "smallest", "rows off"],
+        "rows": rows,
+        "off": float(off[-1]),
+        "cut": bool((low < _LEAST_DRAWN / total).any()),
+    }
 
 
 def _importance(model: Any) -> dict[str, Any]:
