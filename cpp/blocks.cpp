@@ -2,6 +2,7 @@
 #include "blocks.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 // One copy of each function for each instruction set, chosen when the library is loaded. Not under sanitizers:
 // the choice runs before their run-time is ready.
@@ -21,17 +22,76 @@ using fast::kInf;
 // was to switch it off, and one row of it would stand in the way of every later step.
 constexpr double kRest = 0x1p-48;
 
-TADA_INLINE double step_one(double l, double c, double s, double on_again, double& x_new) {
+// l + log1p(-s c / e^s) / s; from off (l = -inf, s > 0) it is log(-s c) / s where that exists.
+TADA_INLINE double stepped_log(double l, double c, double s) {
   const double x = fast::exp(s * l), moved = s * c;
   const double ratio = x > 0.0 ? -moved / x : 0.0;
-  const bool off = ratio < kRest - 1.0;
-  x_new = off ? 0.0 : x - moved;
-  const double on = l + fast::log1p(off ? -1.0 : ratio) / s;
+  const double on = l + fast::log1p(ratio < kRest - 1.0 ? -1.0 : ratio) / s;
+  const double on_again = fast::log(moved < 0.0 ? -moved : 0.0) / s;
   return x > 0.0 ? on : on_again;
 }
 
-// What a weight that is off becomes: e^s = -s c where that is positive (t < 1), else it stays off.
-double from_off(double c, double s) { return s > 0.0 && c < 0.0 ? fast::log(-s * c) / s : -kInf; }
+// How the state is read; the closed forms are the same function where a power is a root or a product.
+enum class Form { kLog, kLogAtOne, kPower, kSame, kSquare, kRoot };
+
+Form form_of(double s) {
+  if (s == 0.0) return Form::kLogAtOne;
+  if (!is_power(s)) return Form::kLog;
+  return s == 1.0 ? Form::kSame : s == 0.5 ? Form::kSquare : s == 2.0 ? Form::kRoot : Form::kPower;
+}
+
+// Calls f with the form as a type: f(std::integral_constant<Form, form>).
+template <class F>
+TADA_INLINE void with_form(double s, F f) {
+  switch (form_of(s)) {
+    case Form::kLog: return f(std::integral_constant<Form, Form::kLog>());
+    case Form::kLogAtOne: return f(std::integral_constant<Form, Form::kLogAtOne>());
+    case Form::kPower: return f(std::integral_constant<Form, Form::kPower>());
+    case Form::kSame: return f(std::integral_constant<Form, Form::kSame>());
+    case Form::kSquare: return f(std::integral_constant<Form, Form::kSquare>());
+    case Form::kRoot: return f(std::integral_constant<Form, Form::kRoot>());
+  }
+}
+
+template <Form form>
+TADA_INLINE double weight_of(double state, double s) {
+  if constexpr (form == Form::kLog || form == Form::kLogAtOne) return fast::exp(state);
+  if constexpr (form == Form::kSame) return state;
+  if constexpr (form == Form::kSquare) return state * state;
+  if constexpr (form == Form::kRoot) return __builtin_sqrt(state);
+  return fast::exp(fast::log(state) / s);  // off: log 0 = -inf and s > 0
+}
+
+// The state after a step by c, kept within the cap: the largest state for s > 0 and logs, the least for s < 0.
+template <Form form>
+TADA_INLINE double moved_state(double state, double c, double s, double cap) {
+  if constexpr (form == Form::kLogAtOne) {
+    const double moved = state - c;
+    return moved < cap ? moved : cap;
+  } else if constexpr (form == Form::kLog) {
+    const double moved = stepped_log(state, c, s);
+    return moved < cap ? moved : cap;
+  } else {
+    const double moved = state - s * c;
+    if constexpr (form == Form::kPower)
+      if (s < 0.0) return moved > cap ? moved : cap;
+    const double on = moved < kRest * state ? 0.0 : moved;
+    return on < cap ? on : cap;
+  }
+}
+
+// e^s of a state.
+template <Form form>
+TADA_INLINE double power_of(double state, double s) {
+  if constexpr (form == Form::kLogAtOne) return 1.0;
+  if constexpr (form == Form::kLog) return fast::exp(s * state);
+  return state;
+}
+
+double state_cap(double s) {
+  const double l = log_weight_cap(s);
+  return is_power(s) ? fast::exp(s * l) : l;
+}
 
 // 2 M_{t-1}(a, b). Closed forms where a power is a root: t = 1, .5, 0; they are the same function.
 enum class Mean { kGeneral, kGeometric, kHalf, kHarmonic };
@@ -71,49 +131,67 @@ TADA_INLINE void risk_loop(const double* a, const double* b, std::size_t n, doub
 
 double log_weight_cap(double s) { return 600.0 / (s > 0.0 ? 1.0 + s : 1.0); }
 
-double stepped(double l, double c, double s) {
-  if (s == 0.0) return l - c;
-  double x_new;
-  return step_one(l, c, s, from_off(c, s), x_new);
+double log_weight(double state, double s) { return is_power(s) ? fast::log(state) / s : state; }
+
+double stepped(double l, double c, double s) { return s == 0.0 ? l - c : stepped_log(l, c, s); }
+
+TADA_CLONES
+void weight_block(const double* state, std::size_t n, double s, double* e) {
+  with_form(s, [&](auto form) __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < n; ++i) e[i] = weight_of<form()>(state[i], s);
+  });
 }
 
 TADA_CLONES
-void step_block(const double* l, std::size_t n, double c, double s, double* l_new, double* e, double* e_power) {
-  const double cap = log_weight_cap(s), on_again = from_off(c, s), capped = fast::exp((1.0 + s) * cap);
-  if (s == 0.0) {
+void step_block(const double* state, const double* c, std::size_t n, double s, double* moved, double* e,
+                double* e_power) {
+  const double cap = state_cap(s);
+  with_form(s, [&](auto form) __attribute__((always_inline)) {
     for (std::size_t i = 0; i < n; ++i) {
-      const double moved = l[i] - c;
-      l_new[i] = moved < cap ? moved : cap;
-      e[i] = e_power[i] = fast::exp(l_new[i]);
+      moved[i] = moved_state<form()>(state[i], c[i], s, cap);
+      e[i] = weight_of<form()>(moved[i], s);
+      const double power = power_of<form()>(moved[i], s);
+      e_power[i] = e[i] > 0.0 ? e[i] * power : 0.0;
     }
-    return;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    double x;
-    const double moved = step_one(l[i], c, s, on_again, x);
-    l_new[i] = moved < cap ? moved : cap;
-    e[i] = fast::exp(l_new[i]);
-    e_power[i] = moved < cap ? e[i] * (x > 0.0 ? x : 0.0) : capped;
-  }
+  });
 }
 
 TADA_CLONES
-void trial_block(const double* l, std::size_t n, double c, double s, double slope_cap, double* e, double* slope) {
-  const double cap = log_weight_cap(s), on_again = from_off(c, s);
-  if (s == 0.0) {
+void trial_block(const double* state, std::size_t n, double c, double s, double slope_cap, double* e, double* slope) {
+  const double cap = state_cap(s);
+  with_form(s, [&](auto form) __attribute__((always_inline)) {
     for (std::size_t i = 0; i < n; ++i) {
-      const double moved = l[i] - c;
-      e[i] = slope[i] = fast::exp(moved < cap ? moved : cap);
+      const double moved = moved_state<form()>(state[i], c, s, cap);
+      e[i] = weight_of<form()>(moved, s);
+      const double power = power_of<form()>(moved, s);
+      const double steep = power > 0.0 ? e[i] / power : 0.0;
+      slope[i] = steep < slope_cap ? steep : slope_cap;
     }
-    return;
-  }
+  });
+}
+
+TADA_CLONES
+Range range_block(const double* x, std::size_t n) {
+  double least = kInf, most = -kInf;
   for (std::size_t i = 0; i < n; ++i) {
-    double x;
-    const double moved = step_one(l[i], c, s, on_again, x);
-    e[i] = fast::exp(moved < cap ? moved : cap);
-    const double steep = x > 0.0 ? e[i] / x : 0.0;
-    slope[i] = steep < slope_cap ? steep : slope_cap;
+    least = x[i] < least ? x[i] : least;
+    most = x[i] > most ? x[i] : most;
   }
+  return {least, most};
+}
+
+TADA_CLONES
+std::size_t count_at_most(const double* x, std::size_t n, double bound) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += x[i] <= bound;
+  return count;
+}
+
+TADA_CLONES
+std::size_t count_below(const double* x, std::size_t n, double bound) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += x[i] < bound;
+  return count;
 }
 
 double risk(double a, double b, double s) {

@@ -11,23 +11,42 @@ namespace tada {
 
 constexpr std::size_t kBlock = 256;
 
+// The state of a row: x = e^s, moved by a constant a (leaf, class) in a round, so that a weight costs one power at
+// most; l = log e where |s| < 1/16, since there x says little: an error of x is |1/s| times that of e. Both hold the
+// weight to a few units in the last place.
+inline bool is_power(double s) { return s >= 0.0625 || s <= -0.0625; }
+inline double first_state(double s) { return is_power(s) ? 1.0 : 0.0; }
+double log_weight(double state, double s);
+
 // Log weights are kept at or below this, so that e^(2-t) and sums of it stay finite.
 double log_weight_cap(double s);
 
-// The step of Algorithm 1 in the form of log weights, for rows that share c = alpha y h:
-// l' = l + log1p(-s c / e^s) / s, e = exp(l); -inf is a weight that is off. Gives l', e' and e'^(2-t).
-void step_block(const double* l, std::size_t n, double c, double s, double* l_new, double* e, double* e_power);
+// e of each state.
+void weight_block(const double* state, std::size_t n, double s, double* e);
 
-// Weights after a trial step, e, and their slope e^t (its size at most `slope_cap`; 0 where the weight is off).
-void trial_block(const double* l, std::size_t n, double c, double s, double slope_cap, double* e, double* slope);
+// The step of Algorithm 1, c = alpha y h: e^s becomes e^s - s c, or l becomes l - c at s = 0; a weight is off where
+// that leaves nothing. Gives the new state (in place if wished), e and e^(2-t).
+void step_block(const double* state, const double* c, std::size_t n, double s, double* moved, double* e,
+                double* e_power);
 
-// The same map for one number: the log weight that l becomes under c.
+// Weights after a trial step by one c, and their slope e^t (its size at most `slope_cap`; 0 where the weight is off).
+void trial_block(const double* state, std::size_t n, double c, double s, double slope_cap, double* e, double* slope);
+
+// The same map for one log weight.
 double stepped(double l, double c, double s);
 
 // loss[i] = 2 M_{t-1}(a, b) + 2 M_{t-1}(total_a - a, total_b - b), equation (20) in its homogeneous form.
 void risk_block(const double* a, const double* b, std::size_t n, double total_a, double total_b, double s,
                 double* loss);
 double risk(double a, double b, double s);
+
+// Least and most of x; how many x[i] are at most, or below, `bound`.
+struct Range {
+  double least, most;
+};
+Range range_block(const double* x, std::size_t n);
+std::size_t count_at_most(const double* x, std::size_t n, double bound);
+std::size_t count_below(const double* x, std::size_t n, double bound);
 
 // Adds x[i] * 2^exponent to the sum, exactly.
 void add_block(const double* x, std::size_t n, int exponent, ExactSum& sum);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a shard over the rows of its leaves: sums before a step, trial steps, the step.
+// The passes of a shard over its rows after a tree has grown: sums by (leaf, class), trial steps, the step.
 #include <algorithm>
 #include <cmath>
 
@@ -7,11 +7,6 @@
 #include "shard.hpp"
 
 namespace tada {
-namespace {
-
-constexpr std::size_t kChunk = 1 << 14;  // rows a thread takes at a time
-
-}  // namespace
 
 void LeafExtremes::merge(const LeafExtremes& o) {
   count += o.count;
@@ -45,23 +40,18 @@ std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& no
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) {
     const NodeRows& node = nodes_[static_cast<std::size_t>(leaves[leaf])];
     for (std::size_t k = 0; k < 2; ++k)
-      for (std::size_t first = node.begin[k]; first < node.end[k]; first += kChunk)
-        chunks.push_back({2 * leaf + k, first, std::min(first + kChunk, node.end[k])});
+      for (std::size_t first = node.begin[k]; first < node.end[k]; first += kRowChunk)
+        chunks.push_back({2 * leaf + k, first, std::min(first + kRowChunk, node.end[k])});
   }
   std::vector<Sums> part(chunks.size(), none), sums(2 * leaves.size, none);
+  if (chunks.empty()) return sums;
   // Waking a thread costs more than a small shard's pass.
-  const std::size_t together = n_rows() < kChunk ? chunks.size() : 1;
-  if (!chunks.empty())
-    pool_.run((chunks.size() + together - 1) / together, [&](std::size_t j) {
-      for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i) f(chunks[i], part[i]);
-    });
+  const std::size_t together = n_rows() < kRowChunk ? chunks.size() : 1;
+  pool_.run((chunks.size() + together - 1) / together, [&](std::size_t j) {
+    for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i) f(chunks[i], part[i]);
+  });
   for (std::size_t j = 0; j < chunks.size(); ++j) sums[chunks[j].pair].merge(part[j]);
   return sums;
-}
-
-std::size_t Shard::gather(const std::uint32_t* rows, std::size_t n, double* l) const {
-  for (std::size_t i = 0; i < n; ++i) l[i] = log_weight_[rows[i]];
-  return n;
 }
 
 void Shard::weigh(const std::uint32_t* rows, std::size_t n, double* x) const {
@@ -73,27 +63,42 @@ std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) 
   LeafExtremes none;
   none.least = fast::kInf;
   none.most = -fast::kInf;
-  return by_leaf(leaves, none, [&](const Chunk& chunk, LeafExtremes& out) {
-    for (std::size_t i = chunk.begin; i < chunk.end; ++i) {
-      const double l = log_weight_[rows_[i]];
-      const bool on = l > -fast::kInf;
-      out.least = on && l < out.least ? l : out.least;
-      out.most = l > out.most ? l : out.most;
-      if (!on) out.off += count_of(rows_[i]);
-      if (!unit_) out.count += count_of(rows_[i]);
+  const double off = is_power(s_) ? 0.0 : -fast::kInf;  // never a state at t >= 1
+  auto found = by_leaf(leaves, none, [&](const Chunk& chunk, LeafExtremes& out) {
+    const std::size_t size = chunk.end - chunk.begin;
+    double* state = scratch_.data() + chunk.begin;
+    for (std::size_t i = 0; i < size; ++i) state[i] = state_[rows_[chunk.begin + i]];
+    Range range = range_block(state, size);
+    if (range.least == off) {  // rare: the least of the rows that are on, row by row
+      range.least = fast::kInf;
+      for (std::size_t i = 0; i < size; ++i) {
+        if (state[i] == off) out.off += count_of(rows_[chunk.begin + i]);
+        if (state[i] > off && state[i] < range.least) range.least = state[i];
+      }
+      if (range.most == off) range.most = -fast::kInf;
     }
-    if (unit_) out.count += chunk.end - chunk.begin;
+    out.least = range.least;
+    out.most = range.most;
+    if (unit_) out.count = size;
+    else
+      for (std::size_t i = chunk.begin; i < chunk.end; ++i) out.count += count_of(rows_[i]);
   });
+  for (LeafExtremes& x : found) {  // states to log weights; where s < 0 a large state is a small weight
+    if (x.most == -fast::kInf) continue;
+    x.least = log_weight(x.least, s_);
+    x.most = log_weight(x.most, s_);
+    if (x.least > x.most) std::swap(x.least, x.most);
+  }
+  return found;
 }
 
 std::vector<ExactSum> Shard::leaf_sums(View<const std::int32_t> leaves, View<const std::int32_t> exponent) {
   return by_leaf(leaves, ExactSum{}, [&](const Chunk& chunk, ExactSum& out) {
     double e[kBlock];
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
-      const std::uint32_t* rows = rows_.data() + first;
       const std::size_t n = std::min(kBlock, chunk.end - first);
-      for (std::size_t i = 0; i < n; ++i) e[i] = weight_[rows[i]];
-      weigh(rows, n, e);
+      weight_block(scratch_.data() + first, n, s_, e);
+      weigh(rows_.data() + first, n, e);
       add_block(e, n, exponent[chunk.pair], out);
     }
   });
@@ -104,69 +109,105 @@ std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const 
                                     View<const double> slope_cap) {
   return by_leaf(leaves, TrialSums{}, [&](const Chunk& chunk, TrialSums& out) {
     const double v = value[chunk.pair / 2], c = chunk.pair % 2 == 0 ? v : -v;
-    double l[kBlock], e[kBlock], slope[kBlock];
+    double e[kBlock], slope[kBlock];
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
-      const std::uint32_t* rows = rows_.data() + first;
-      const std::size_t n = gather(rows, std::min(kBlock, chunk.end - first), l);
-      trial_block(l, n, c, s_, slope_cap[chunk.pair], e, slope);
-      weigh(rows, n, e);
-      weigh(rows, n, slope);
+      const std::size_t n = std::min(kBlock, chunk.end - first);
+      trial_block(scratch_.data() + first, n, c, s_, slope_cap[chunk.pair], e, slope);
+      weigh(rows_.data() + first, n, e);
+      weigh(rows_.data() + first, n, slope);
       add_block(e, n, exponent[chunk.pair], out.weight);
       add_block(slope, n, slope_exponent[chunk.pair], out.slope);
     }
   });
 }
 
-// Adds rows whose weights are e and e_power = e^(2-t) (changed here: times multiplicity) to the moments.
-void Shard::tally(const std::uint32_t* rows, std::size_t n, double y, const double* e, double* e_power,
-                  int exponent, int loss_exponent, Moments& out) const {
+// Adds rows [first, first + n) of one class, whose weights are e and e_power = e^(2-t) (changed here: times
+// multiplicity), to the moments.
+void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, int exponent,
+                  int loss_exponent, Moments& out) const {
+  const Range range = range_block(e_power, n);
+  out.least = std::min(out.least, range.least);
+  out.most = std::max(out.most, range.most);
+  const Range weights = range_block(e, n);
+  out.most_weight = std::max(out.most_weight, weights.most);
+  const double* states = state_.data() + first;
+  const double* scores = score_.data() + first;
+  const bool some_off = is_power(s_) ? s_ > 0.0 && range_block(states, n).least == 0.0
+                                     : range_block(states, n).least == -fast::kInf;
+  const double off = is_power(s_) ? 0.0 : -fast::kInf;
+  if (unit_) {
+    out.wrong += y > 0.0 ? count_at_most(scores, n, 0.0) : n - count_below(scores, n, 0.0);
+    if (some_off) {
+      const std::size_t n_off = count_at_most(states, n, off);
+      out.off += n_off;
+      out.n_off += n_off;
+    }
+    out.most_fixed = std::max(out.most_fixed, weights.most);
+    add_block(e, n, exponent, out.weight);
+    add_block(e_power, n, loss_exponent, out.loss);
+    return;
+  }
   double weighted[kBlock];
   for (std::size_t i = 0; i < n; ++i) {
-    out.least = e_power[i] < out.least ? e_power[i] : out.least;
-    out.most = e_power[i] > out.most ? e_power[i] : out.most;
-    out.most_weight = e[i] > out.most_weight ? e[i] : out.most_weight;
-    weighted[i] = e[i];
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t count = count_of(rows[i]);
-    if (y * score_[rows[i]] <= 0.0) out.wrong += count;
-    if (log_weight_[rows[i]] == -fast::kInf) {
-      out.off += count;
+    const std::size_t row = first + i;
+    weighted[i] = e[i] * multiplicity_[row];
+    e_power[i] *= multiplicity_[row];
+    out.most_fixed = std::max(out.most_fixed, whole_ ? e[i] : weighted[i]);
+    if (y * scores[i] <= 0.0) out.wrong += cell_of_row_[row].count;
+    if (some_off && states[i] == off) {
+      out.off += cell_of_row_[row].count;
       ++out.n_off;
     }
   }
-  weigh(rows, n, weighted);
-  weigh(rows, n, e_power);
-  const double* fixed = whole_ ? e : weighted;
-  for (std::size_t i = 0; i < n; ++i) out.most_fixed = fixed[i] > out.most_fixed ? fixed[i] : out.most_fixed;
   add_block(weighted, n, exponent, out.weight);
   add_block(e_power, n, loss_exponent, out.loss);
 }
 
-Moments Shard::step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
-                    int exponent, int loss_exponent) {
-  Moments none;
-  none.least = fast::kInf;
-  const double cap = log_weight_cap(s_);
-  const auto pairs = by_leaf(leaves, none, [&](const Chunk& chunk, Moments& out) {
-    const double y = chunk.pair % 2 == 0 ? 1.0 : -1.0, move = alpha * value[chunk.pair / 2];
-    double l[kBlock], moved[kBlock], e[kBlock], e_power[kBlock];
-    for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
-      const std::uint32_t* rows = rows_.data() + first;
-      const std::size_t n = gather(rows, std::min(kBlock, chunk.end - first), l);
-      step_block(l, n, y * move, s_, moved, e, e_power);
-      for (std::size_t i = 0; i < n; ++i) {
-        const double h = score_[rows[i]] + move;
-        score_[rows[i]] = h > clip ? clip : (h < -clip ? -clip : h);
-        log_weight_[rows[i]] = moved[i];
-        weight_[rows[i]] = e[i];
-        if (moved[i] >= cap) ++out.n_capped;
+// Row by row in the order of the shard, so that states and scores stream through memory.
+template <class Id>
+Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
+                           int exponent, int loss_exponent, Id* leaf_of_row) {
+  for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) {
+    const NodeRows& node = nodes_[static_cast<std::size_t>(leaves[leaf])];
+    for (std::size_t k = 0; k < 2; ++k)
+      for (std::size_t i = node.begin[k]; i < node.end[k]; ++i) leaf_of_row[rows_[i]] = static_cast<Id>(leaf);
+  }
+  std::vector<double> move(leaves.size);
+  for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) move[leaf] = alpha * value[leaf];
+  Moments total;
+  total.least = fast::kInf;
+  const double capped_weight = std::exp(log_weight_cap(s_)) * (1.0 - 1e-9);
+  const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
+  std::vector<Moments> part(n_chunks, total);
+  pool_.run(n_chunks, [&](std::size_t chunk) {
+    Moments& out = part[chunk];
+    double c[kBlock], e[kBlock], e_power[kBlock];
+    const std::size_t last = std::min(n, (chunk + 1) * kRowChunk);
+    for (std::size_t first = chunk * kRowChunk, size; first < last; first += size) {
+      const bool positive = first < n_positive_;
+      size = std::min({kBlock, last - first, positive ? n_positive_ - first : n});
+      const double y = positive ? 1.0 : -1.0;
+      for (std::size_t i = 0; i < size; ++i) {
+        const double m = move[leaf_of_row[first + i]], h = score_[first + i] + m;
+        score_[first + i] = h > clip ? clip : (h < -clip ? -clip : h);
+        c[i] = y * m;
       }
-      tally(rows, n, y, e, e_power, exponent, loss_exponent, out);
+      step_block(state_.data() + first, c, size, s_, state_.data() + first, e, e_power);
+      tally(first, size, y, e, e_power, exponent, loss_exponent, out);
+      if (out.most_weight >= capped_weight) out.n_capped += size - count_below(e, size, capped_weight);
     }
   });
-  for (const Moments& m : pairs) none.merge(m);
-  return none;
+  for (const Moments& m : part) total.merge(m);
+  return total;
+}
+
+Moments Shard::step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
+                    int exponent, int loss_exponent) {
+  if (leaves.size <= 256)
+    return step_by_row(leaves, value, alpha, clip, exponent, loss_exponent,
+                       reinterpret_cast<std::uint8_t*>(scratch_.data()));
+  return step_by_row(leaves, value, alpha, clip, exponent, loss_exponent,
+                     reinterpret_cast<std::uint32_t*>(scratch_.data()));
 }
 
 }  // namespace tada

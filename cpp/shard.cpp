@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastmath.hpp"
+#include "blocks.hpp"
 
 namespace tada {
 namespace {
@@ -80,13 +80,11 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
     }
   } else {
     fixed_.resize(n);
-    spare_fixed_.resize(n);
   }
-  log_weight_.assign(n, 0.0);
-  weight_.assign(n, 1.0);
+  state_.assign(n, first_state(s_));
   score_.assign(n, 0.0);
   rows_.resize(n);
-  spare_rows_.resize(n);
+  scratch_.resize(n);
 }
 
 template Shard::Shard(View<const std::uint8_t>, Layout, View<const std::uint8_t>, View<const double>,
@@ -98,18 +96,31 @@ void Shard::begin_tree(int scale_exponent) {
   const std::size_t n = n_rows();
   const double scale = std::ldexp(1.0, scale_exponent);
   auto nearest = [&](double x) { return (x * scale + fast::kRound) - fast::kRound; };  // half to even
-  for (std::size_t i = 0; i < n; ++i) rows_[i] = static_cast<std::uint32_t>(i);
-  if (unit_) {
-    for (std::size_t i = 0; i < n; ++i) fixed_[i] = static_cast<std::uint32_t>(nearest(weight_[i]));
-  } else if (whole_) {
-    for (std::size_t i = 0; i < n; ++i)
-      cell_of_row_[i].weight = static_cast<std::uint64_t>(nearest(weight_[i])) *
-                               static_cast<std::uint64_t>(multiplicity_[i]);
-  } else {
-    for (std::size_t i = 0; i < n; ++i)
-      cell_of_row_[i].weight = static_cast<std::uint64_t>(nearest(weight_[i] * multiplicity_[i]));
-  }
+  pool_.run((n + kRowChunk - 1) / kRowChunk, [&](std::size_t chunk) {
+    double e[kBlock];
+    for (std::size_t first = chunk * kRowChunk; first < std::min(n, (chunk + 1) * kRowChunk); first += kBlock) {
+      const std::size_t size = std::min(kBlock, n - first);
+      weight_block(state_.data() + first, size, s_, e);
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t row = first + i;
+        rows_[row] = static_cast<std::uint32_t>(row);
+        if (unit_)
+          fixed_[row] = static_cast<std::uint32_t>(nearest(e[i]));
+        else if (whole_)
+          cell_of_row_[row].weight =
+              static_cast<std::uint64_t>(nearest(e[i])) * static_cast<std::uint64_t>(multiplicity_[row]);
+        else
+          cell_of_row_[row].weight = static_cast<std::uint64_t>(nearest(e[i] * multiplicity_[row]));
+      }
+    }
+  });
   nodes_.assign(1, NodeRows{{0, n_positive_}, {n_positive_, n}});
+}
+
+std::vector<double> Shard::log_weights() const {
+  std::vector<double> l(n_rows());
+  for (std::size_t i = 0; i < l.size(); ++i) l[i] = log_weight(state_[i], s_);
+  return l;
 }
 
 void Shard::histogram(std::int32_t id, Histogram& out) {
@@ -155,8 +166,8 @@ void Shard::split(std::int32_t id, std::int32_t left, std::int32_t right, std::s
         auto one = [&](std::size_t k) {
           const auto run = unit_ ? partition<Code, true> : partition<Code, false>;
           child[0].end[k] = child[1].begin[k] =
-              run(codes, goes_left, node.begin[k], node.end[k], rows_.data(), fixed_.data(), spare_rows_.data(),
-                  spare_fixed_.data());
+              run(codes, goes_left, node.begin[k], node.end[k], rows_.data(), fixed_.data(), spare_rows(),
+                  spare_fixed());
         };
         if (node.size(0) + node.size(1) < kWorthThreads) {
           one(0);

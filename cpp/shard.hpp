@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows: binned codes sorted by class, multiplicities, log weights. Everything that looks at rows is here;
+// The rows: binned codes sorted by class, multiplicities, weights. Everything that looks at rows is here;
 // what is decided from the answers (growth, leaf values, steps) is not. All answers are integers that add, so
 // several shards, threads and row orders give the same bits.
 #pragma once
@@ -13,6 +13,8 @@
 #include "pool.hpp"
 
 namespace tada {
+
+constexpr std::size_t kRowChunk = 1 << 14;  // rows a thread takes at a time; a multiple of kBlock
 
 template <class Code>
 struct CodeTable {
@@ -64,7 +66,7 @@ class Shard {
   std::size_t n_rows() const { return order_.size(); }
   std::size_t n_positive() const { return n_positive_; }
   const std::vector<std::uint32_t>& order() const { return order_; }
-  const std::vector<double>& log_weights() const { return log_weight_; }
+  std::vector<double> log_weights() const;
   const std::vector<double>& scores() const { return score_; }
   std::size_t n_nodes() const { return nodes_.size(); }
   const NodeRows& node(std::int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
@@ -79,6 +81,7 @@ class Shard {
 
   // Leaves and step. `value` by leaf; a row's log weight moves by c = alpha y value. Exponents (see exact_sum.hpp) by
   // (leaf, class), from that pair's own extremes: a class of small weights keeps its digits beside a large one.
+  // leaf_extremes puts the states in the order of the leaves, for leaf_sums and trial of the same leaves.
   std::vector<LeafExtremes> leaf_extremes(View<const std::int32_t> leaves);
   std::vector<ExactSum> leaf_sums(View<const std::int32_t> leaves, View<const std::int32_t> exponent);  // of w e
   std::vector<TrialSums> trial(View<const std::int32_t> leaves, View<const double> value,
@@ -93,11 +96,12 @@ class Shard {
   };
   template <class Sums, class F>
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
-  double multiplicity_of(std::size_t row) const { return unit_ ? 1.0 : multiplicity_[row]; }
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
-  std::size_t gather(const std::uint32_t* rows, std::size_t n, double* l) const;
   void weigh(const std::uint32_t* rows, std::size_t n, double* x) const;
-  void tally(const std::uint32_t* rows, std::size_t n, double y, const double* e, double* e_power, int exponent,
+  template <class Id>
+  Moments step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
+                      int exponent, int loss_exponent, Id* leaf_of_row);
+  void tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, int exponent,
              int loss_exponent, Moments& out) const;
 
   Layout layout_;
@@ -108,9 +112,13 @@ class Shard {
   std::vector<std::uint32_t> order_;  // the row of the caller that each row of ours is
   std::vector<double> multiplicity_;  // empty when unit_
   std::vector<Cell> cell_of_row_;     // fixed-point weight and count, by row; empty when unit_
-  std::vector<double> log_weight_, weight_, score_;  // l, e = exp(l), H
-  std::vector<std::uint32_t> rows_, fixed_;          // row order of the tree; fixed-point weights beside it
-  std::vector<std::uint32_t> spare_rows_, spare_fixed_;
+  std::vector<double> state_, score_;        // weight of each row (see blocks.hpp), and its H
+  std::vector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
+  // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the leaves;
+  // the leaf of each row.
+  std::vector<double> scratch_;
+  std::uint32_t* spare_rows() { return reinterpret_cast<std::uint32_t*>(scratch_.data()); }
+  std::uint32_t* spare_fixed() { return spare_rows() + n_rows(); }
   std::vector<NodeRows> nodes_;
   Pool pool_;
 };
