@@ -96,10 +96,6 @@ double state_cap(double s) {
 // 2 M_{t-1}(a, b). Closed forms where a power is a root: t = 1, .5, 0; they are the same function.
 enum class Mean { kGeneral, kGeometric, kHalf, kHarmonic };
 
-Mean mean_of(double s) {
-  return s == 0.0 ? Mean::kGeometric : s == 0.5 ? Mean::kHalf : s == 1.0 ? Mean::kHarmonic : Mean::kGeneral;
-}
-
 template <Mean mean>
 TADA_INLINE double twice_mean(double a, double b, double s) {
   if constexpr (mean == Mean::kGeometric) return 2.0 * __builtin_sqrt(a * b);
@@ -120,11 +116,27 @@ TADA_INLINE double twice_mean(double a, double b, double s) {
   return (s > 0.0 ? lo : hi) > 0.0 ? y : 0.0;
 }
 
-template <Mean mean>
-TADA_INLINE void risk_loop(const double* a, const double* b, std::size_t n, double total_a, double total_b,
-                           double s, double* loss) {
-  for (std::size_t i = 0; i < n; ++i)
-    loss[i] = twice_mean<mean>(a[i], b[i], s) + twice_mean<mean>(total_a - a[i], total_b - b[i], s);
+// Least or most of x, in lanes: the compiler may not reorder comparisons of doubles into vector code by itself.
+template <class F>
+TADA_INLINE double extreme_of(const double* x, std::size_t n, double start, F better) {
+  constexpr std::size_t kLanes = 8;
+  double lane[kLanes];
+  for (double& y : lane) y = start;
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::size_t j = 0; j < kLanes; ++j) lane[j] = better(x[i + j], lane[j]);
+  for (; i < n; ++i) lane[0] = better(x[i], lane[0]);
+  for (double y : lane) lane[0] = better(y, lane[0]);
+  return lane[0];
+}
+
+// Calls f with the mean as a type.
+template <class F>
+TADA_INLINE void with_mean(double s, F f) {
+  if (s == 0.0) return f(std::integral_constant<Mean, Mean::kGeometric>());
+  if (s == 0.5) return f(std::integral_constant<Mean, Mean::kHalf>());
+  if (s == 1.0) return f(std::integral_constant<Mean, Mean::kHarmonic>());
+  return f(std::integral_constant<Mean, Mean::kGeneral>());
 }
 
 }  // namespace
@@ -172,12 +184,8 @@ void trial_block(const double* state, std::size_t n, double c, double s, double 
 
 TADA_CLONES
 Range range_block(const double* x, std::size_t n) {
-  double least = kInf, most = -kInf;
-  for (std::size_t i = 0; i < n; ++i) {
-    least = x[i] < least ? x[i] : least;
-    most = x[i] > most ? x[i] : most;
-  }
-  return {least, most};
+  return {extreme_of(x, n, kInf, [](double p, double q) { return p < q ? p : q; }),
+          extreme_of(x, n, -kInf, [](double p, double q) { return p > q ? p : q; })};
 }
 
 TADA_CLONES
@@ -195,23 +203,28 @@ std::size_t count_below(const double* x, std::size_t n, double bound) {
 }
 
 double risk(double a, double b, double s) {
-  switch (mean_of(s)) {
-    case Mean::kGeometric: return twice_mean<Mean::kGeometric>(a, b, s);
-    case Mean::kHalf: return twice_mean<Mean::kHalf>(a, b, s);
-    case Mean::kHarmonic: return twice_mean<Mean::kHarmonic>(a, b, s);
-    default: return twice_mean<Mean::kGeneral>(a, b, s);
-  }
+  double y = 0.0;
+  with_mean(s, [&](auto mean) { y = twice_mean<mean()>(a, b, s); });
+  return y;
 }
 
 TADA_CLONES
-void risk_block(const double* a, const double* b, std::size_t n, double total_a, double total_b, double s,
-                double* loss) {
-  switch (mean_of(s)) {
-    case Mean::kGeometric: return risk_loop<Mean::kGeometric>(a, b, n, total_a, total_b, s, loss);
-    case Mean::kHalf: return risk_loop<Mean::kHalf>(a, b, n, total_a, total_b, s, loss);
-    case Mean::kHarmonic: return risk_loop<Mean::kHarmonic>(a, b, n, total_a, total_b, s, loss);
-    default: return risk_loop<Mean::kGeneral>(a, b, n, total_a, total_b, s, loss);
-  }
+double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
+                   const ChildLimits& limits, double s, double* loss) {
+  with_mean(s, [&](auto mean) __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double c = total.positive - a[i], d = total.negative - b[i], count = total.count - counts[i];
+      const double both = twice_mean<mean()>(a[i], b[i], s) + twice_mean<mean()>(c, d, s);
+      const double least_count = counts[i] < count ? counts[i] : count;
+      const double left = a[i] + b[i], right = c + d, least_mass = left < right ? left : right;
+      const double least_left = a[i] < b[i] ? a[i] : b[i], least_right = c < d ? c : d;
+      const double least_class = least_left < least_right ? least_left : least_right;
+      const bool fine = (least_count >= limits.least_count) & (least_mass >= limits.least_mass) &
+                        (least_class >= limits.least_class);
+      loss[i] = fine ? both : kInf;
+    }
+  });
+  return extreme_of(loss, n, kInf, [](double x, double y) { return x < y ? x : y; });
 }
 
 TADA_CLONES

@@ -35,9 +35,20 @@ void trial_block(const double* state, std::size_t n, double c, double s, double 
 // The same map for one log weight.
 double stepped(double l, double c, double s);
 
-// loss[i] = 2 M_{t-1}(a, b) + 2 M_{t-1}(total_a - a, total_b - b), equation (20) in its homogeneous form.
-void risk_block(const double* a, const double* b, std::size_t n, double total_a, double total_b, double s,
-                double* loss);
+// What both children of a split must have: counts are multiplicities, masses fixed-point weights, all as doubles
+// (they are whole and below 2^53).
+struct ChildLimits {
+  double least_count, least_mass;  // of a child, at least 1
+  double least_class;              // mass of each class in a child: 1 where pure leaves are refused, else 0
+};
+struct Totals {
+  double positive, negative, count;
+};
+
+// loss[i] = 2 M_{t-1}(a, b) + 2 M_{t-1}(total - a, total - b), equation (20) in its homogeneous form, for left children
+// with masses a[i], b[i] and counts[i]; infinite where a child breaks the limits. Returns the least.
+double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
+                   const ChildLimits& limits, double s, double* loss);
 double risk(double a, double b, double s);
 
 // Least and most of x; how many x[i] are at most, or below, `bound`.

@@ -40,13 +40,13 @@ struct RowCodes {
 };
 
 // out[start[c] + code] += (weight, count) for rows of one class and columns [first, last).
-// Rows of multiplicity 1 have their weights beside the row numbers; others bring a Cell a row of the shard.
-// Trusts rows and codes (checked when the shard was made); never throws, never allocates.
+// Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of the
+// shard. Trusts rows and codes (checked when the shard was made); never throws.
 template <class Code>
 void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, View<Cell> out) noexcept;
+                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, View<Cell> out);
 template <class Code>
 void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, View<Cell> out) noexcept;
+                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, View<Cell> out);
 
 }  // namespace tada

@@ -12,25 +12,26 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kAllSubsets = 8;  // up to this many levels in the node every subset is tried
 
-// The left children that a column offers, in the order of the tie rule.
+// The left children that a column offers, in the order of the tie rule. Sums as doubles (whole, below 2^53).
 struct Candidates {
-  std::vector<Cell> positive, negative;   // sums of the left child
-  std::vector<std::uint32_t> what;        // numeric: last code that goes left; categorical: mask or prefix length
+  std::vector<double> a, b, count;   // masses and multiplicity of the left child
+  std::vector<std::uint32_t> what;   // numeric: last code that goes left; categorical: mask or prefix length
   std::vector<std::uint8_t> missing_left;
-  std::vector<double> a, b, loss;
+  std::vector<double> loss;
+  std::size_t size = 0;
 
-  void clear() {
-    positive.clear();
-    negative.clear();
-    what.clear();
-    missing_left.clear();
+  void reserve(std::size_t n) {
+    size = 0;
+    if (a.size() >= n) return;
+    for (auto* v : {&a, &b, &count, &loss}) v->resize(n);
+    what.resize(n);
+    missing_left.resize(n);
   }
-  void add(const Cell& p, const Cell& n, std::size_t w, bool missing) {
-    positive.push_back(p);
-    negative.push_back(n);
-    what.push_back(static_cast<std::uint32_t>(w));
-    missing_left.push_back(missing);
-  }
+};
+
+struct Sums {
+  double a = 0.0, b = 0.0, count = 0.0;
+  Sums& operator+=(const Sums& o) { return a += o.a, b += o.b, count += o.count, *this; }
 };
 
 struct Column {
@@ -38,6 +39,10 @@ struct Column {
   const Cell* negative;
   std::size_t n_values;  // the missing code is n_values
   bool any(std::size_t code) const { return (positive[code].count | negative[code].count) != 0; }
+  Sums sums(std::size_t code) const {
+    return {static_cast<double>(positive[code].weight), static_cast<double>(negative[code].weight),
+            static_cast<double>(positive[code].count + negative[code].count)};
+  }
 };
 
 // Levels of the node; more than kAllSubsets of them are sorted by their share of positive mass.
@@ -56,57 +61,70 @@ std::vector<std::uint32_t> present_levels(const Column& column) {
   return levels;
 }
 
-void offer(const Column& column, Candidates& out, Cell p, Cell n, std::size_t what, bool only_right = false) {
-  const std::size_t missing = column.n_values;
-  if (!column.any(missing)) {
-    if (!only_right) out.add(p, n, what, true);
-    return;
+// A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand side
+// (`all`) only missing against the rest is a split.
+void offer(const Column& column, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
+  auto put = [&](const Sums& sums, bool missing_left) {
+    out.a[out.size] = sums.a;
+    out.b[out.size] = sums.b;
+    out.count[out.size] = sums.count;
+    out.what[out.size] = static_cast<std::uint32_t>(what);
+    out.missing_left[out.size++] = missing_left;
+  };
+  const bool any_missing = column.any(column.n_values);
+  if (!all) {
+    Sums with = left;
+    if (any_missing) with += column.sums(column.n_values);
+    put(with, true);
   }
-  if (!only_right) {
-    Cell with_p = p, with_n = n;
-    with_p += column.positive[missing];
-    with_n += column.negative[missing];
-    out.add(with_p, with_n, what, true);
-  }
-  out.add(p, n, what, false);
+  if (any_missing) put(left, false);
 }
 
 void numeric_candidates(const Column& column, Candidates& out) {
-  Cell p, n;
-  for (std::size_t v = 0; v < column.n_values; ++v) {
-    if (!column.any(v) && v + 1 < column.n_values) continue;  // the same rows as the threshold before
-    p += column.positive[v];
-    n += column.negative[v];
-    // After the last value only "values left, missing right" is a split.
-    offer(column, out, p, n, v, v + 1 == column.n_values);
+  const std::size_t last = column.n_values - 1;
+  out.reserve(2 * column.n_values + 1);
+  Sums left;
+  if (!column.any(column.n_values)) {
+    std::size_t n = 0;
+    for (std::size_t v = 0; v < last; ++v) {
+      left += column.sums(v);
+      out.a[n] = left.a;
+      out.b[n] = left.b;
+      out.count[n] = left.count;
+      out.what[n] = static_cast<std::uint32_t>(v);
+      n += column.any(v);  // else the same rows as the threshold before: the next one takes its place
+    }
+    std::fill_n(out.missing_left.begin(), n, std::uint8_t{1});
+    out.size = n;
+    return;
+  }
+  for (std::size_t v = 0; v <= last; ++v) {
+    if (!column.any(v) && v < last) continue;
+    left += column.sums(v);
+    offer(column, out, left, v, v == last);
   }
 }
 
 void subset_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
-  const std::size_t k = levels.size();
-  for (std::size_t mask = 0; mask < (std::size_t{1} << (k - 1)); ++mask) {
-    Cell p = column.positive[levels[0]], n = column.negative[levels[0]];
+  const std::size_t k = levels.size(), n_masks = std::size_t{1} << (k - 1);
+  out.reserve(2 * n_masks);
+  for (std::size_t mask = 0; mask < n_masks; ++mask) {
+    Sums left = column.sums(levels[0]);
     for (std::size_t i = 1; i < k; ++i)
-      if (!(mask >> (i - 1) & 1)) {
-        p += column.positive[levels[i]];
-        n += column.negative[levels[i]];
-      }
-    offer(column, out, p, n, mask, mask == 0);
+      if (!(mask >> (i - 1) & 1)) left += column.sums(levels[i]);
+    offer(column, out, left, mask, mask == 0);
   }
 }
 
 void prefix_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
-  Cell p, n;
-  for (auto v : levels) {
-    p += column.positive[v];
-    n += column.negative[v];
-  }
-  offer(column, out, p, n, levels.size(), true);
-  p = n = Cell{};
+  out.reserve(2 * levels.size() + 1);
+  Sums left;
+  for (auto v : levels) left += column.sums(v);
+  offer(column, out, left, levels.size(), true);
+  left = Sums{};
   for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
-    p += column.positive[levels[i]];
-    n += column.negative[levels[i]];
-    offer(column, out, p, n, i + 1);
+    left += column.sums(levels[i]);
+    offer(column, out, left, i + 1);
   }
 }
 
@@ -119,7 +137,7 @@ class Search {
   // Fills `out` with the column's candidates and their losses; the least of them.
   double evaluate(std::size_t c, Candidates& out) const {
     const Column column = cells(c);
-    out.clear();
+    out.size = 0;
     if (!layout_.is_categorical[c]) {
       numeric_candidates(column, out);
     } else {
@@ -129,7 +147,12 @@ class Search {
       else if (!levels.empty())
         subset_candidates(column, levels, out);
     }
-    return losses(out);
+    const Totals total{static_cast<double>(positive_.weight), static_cast<double>(negative_.weight),
+                       static_cast<double>(positive_.count + negative_.count)};
+    const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)), std::max(1.0, limits_.min_mass),
+                             limits_.pure_allowed ? 0.0 : 1.0};
+    return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
+                       out.loss.data());
   }
 
   Split describe(std::size_t c, const Candidates& candidates, std::size_t i) const {
@@ -137,16 +160,20 @@ class Search {
     split.loss = candidates.loss[i];
     split.column = c;
     split.missing_left = candidates.missing_left[i] != 0;
-    split.left_positive = candidates.positive[i];
-    split.left_negative = candidates.negative[i];
     const std::size_t what = candidates.what[i];
     const Column column = cells(c);
-    if (!layout_.is_categorical[c]) {
+    if (!layout_.is_categorical[c])
       split.last_left = what;
-    } else {
+    else
       categories(present_levels(column), what, split);
-    }
-    if (!column.any(column.n_values)) split.missing_left = left_is_heavier(split);
+    const bool any_missing = column.any(column.n_values);
+    const auto left = goes_left(layout_, split);
+    for (std::size_t code = 0; code <= column.n_values; ++code)
+      if (left[code] && (code < column.n_values || any_missing)) {
+        split.left_positive += column.positive[code];
+        split.left_negative += column.negative[code];
+      }
+    if (!any_missing) split.missing_left = left_is_heavier(split);
     return split;
   }
 
@@ -154,37 +181,6 @@ class Search {
   Column cells(std::size_t c) const {
     const Cell* first = histogram_.data() + layout_.start[c];
     return {first, first + layout_.size(), layout_.n_codes(c) - 1};
-  }
-
-  double losses(Candidates& out) const {
-    const std::size_t n = out.what.size();
-    out.a.resize(n);
-    out.b.resize(n);
-    out.loss.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      out.a[i] = static_cast<double>(out.positive[i].weight);
-      out.b[i] = static_cast<double>(out.negative[i].weight);
-    }
-    if (n == 0) return kNever;
-    risk_block(out.a.data(), out.b.data(), n, static_cast<double>(positive_.weight),
-               static_cast<double>(negative_.weight), limits_.s, out.loss.data());
-    double least = kNever;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!admissible(out.positive[i], out.negative[i])) out.loss[i] = kNever;
-      least = std::min(least, out.loss[i]);
-    }
-    return least;
-  }
-
-  bool admissible(const Cell& p, const Cell& n) const {
-    const Cell rp{positive_.weight - p.weight, positive_.count - p.count};
-    const Cell rn{negative_.weight - n.weight, negative_.count - n.count};
-    return child_admissible(p, n) && child_admissible(rp, rn);
-  }
-  bool child_admissible(const Cell& p, const Cell& n) const {
-    const std::uint64_t count = p.count + n.count, mass = p.weight + n.weight;
-    return count > 0 && count >= limits_.min_count && mass > 0 && static_cast<double>(mass) >= limits_.min_mass &&
-           (limits_.pure_allowed || (p.weight > 0 && n.weight > 0));
   }
 
   // Turns a mask or a prefix into the codes that go right: the side without the lowest level present.
@@ -199,14 +195,7 @@ class Search {
     const bool swap = lowest >= middle;
     split.right_codes.assign(swap ? levels.begin() : middle, swap ? middle : levels.end());
     std::sort(split.right_codes.begin(), split.right_codes.end());
-    if (swap) {
-      split.missing_left = !split.missing_left;
-      Cell p = positive_, n = negative_;
-      p -= split.left_positive;
-      n -= split.left_negative;
-      split.left_positive = p;
-      split.left_negative = n;
-    }
+    if (swap) split.missing_left = !split.missing_left;
   }
 
   bool left_is_heavier(const Split& split) const {
@@ -242,7 +231,7 @@ Split best_split(const Layout& layout, const Histogram& histogram, const Cell& p
   for (std::size_t c = 0; c < n_columns; ++c) {
     if (!(least[c] <= bound)) continue;
     search.evaluate(c, candidates);
-    for (std::size_t i = 0; i < candidates.loss.size(); ++i)
+    for (std::size_t i = 0; i < candidates.size; ++i)
       if (candidates.loss[i] <= bound) return search.describe(c, candidates, i);
   }
   return none;
