@@ -205,7 +205,7 @@ def test_the_margin_risk_is_bounded_for_every_theta(seed, t, rule, theta):  # (1
         assert np.mean(losses.margin(y, run.clipped, t) <= theta - 1e-9) <= bound
 
 
-@given(seed=SEED, t=st.floats(-3, 1.5), rule=RULE)
+@given(seed=SEED, t=st.floats(-3, 1.5), rule=st.sampled_from(["closed", "exact", "unit"]))
 def test_the_product_of_z_is_the_tempered_loss_of_the_clipped_margins(seed, t, rule):
     H, y = game(seed)
     run = boost(H, y, t, leveraging=rule)
@@ -334,6 +334,9 @@ def test_the_step_rules_do_not_depend_on_the_scale_of_the_weights():
         step = closed_step(rho, A, t) * scale ** (t - 1)
         return rho, lent / scale, step, bound_factor(rho, lent, off[2], total, t)
 
+    for t in (1.0, 1.5):  # nothing is off from 1 on
+        rho, lent = normalised_edge(0.3, 0.8, 1.5, 0.0, 0.0, 0.0, t)
+        assert (rho, lent) == (pytest.approx(0.3 / (1.5 * 0.8), rel=1e-15), 0.0)
     for t in (-1.0, 0.0, 0.5, 0.9):
         assert rules(t, 1.0) == pytest.approx(rules(t, 37.0), rel=1e-12)
         rho, lent, _, factor = rules(t, 1.0)
@@ -381,6 +384,24 @@ def test_a_perfect_hypothesis_ends_the_run_up_to_1_and_not_above():
     assert (hot.stop_reason, len(hot.alpha), hot.mu[0] * hot.R[0]) == ("rounds", 2, pytest.approx(2.0))
     assert hot.loss[0] == pytest.approx(2 ** ((1.5 - 2) / (1.5 - 1)))
     np.testing.assert_allclose(hot.p[0], 0.5)
+
+
+def test_a_unit_step_on_a_perfect_hypothesis_goes_no_further_than_1():
+    y = np.array([1, -1, 1])
+    run = boost([0.3 * y, 0.3 * y], y, 0.5, leveraging="unit")
+    np.testing.assert_allclose(run.loss, losses.tempered_exp_loss([0.3, 0.6], 0.5), rtol=1e-14)
+    assert run.stop_reason == "rounds"
+
+
+def test_a_perfect_closed_step_leaves_no_rounding_noise_behind():
+    # Weights on whose powers |u| / A rounds: only the rule, not arithmetic, makes them exactly 0.
+    y = np.array([1, -1, 1, 1, -1])
+    for t in (-0.3, 0.1, 0.3, 0.7):
+        first = boost([[0.3, 0.1, 0.7, -0.2, 0.9]], y, t)
+        edges = first.q[0] ** (1 - t) * 0.77
+        run = boost([[0.3, 0.1, 0.7, -0.2, 0.9], edges * y], y, t)
+        assert abs(run.rho[1]) == 1.0
+        assert (run.stop_reason, run.loss[1]) == ("perfect", 0.0)
 
 
 def test_weights_that_become_infinite_end_the_run():

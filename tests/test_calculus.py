@@ -182,4 +182,5 @@ def test_log_ratio_survives_a_quotient_that_overflows():
     np.testing.assert_allclose(
         calc.log_ratio([1e300, 1e-300], [1e-300, 1e300]), [600 * np.log(10), -600 * np.log(10)]
     )
+    assert calc.log_half(30.5) == pytest.approx(np.log((1 + np.exp(30.5)) / 2), rel=4 * EPS)
     assert calc.log_half(800.0) == pytest.approx(800 - np.log(2), rel=4 * EPS)

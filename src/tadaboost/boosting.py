@@ -282,7 +282,7 @@ class _State:
         t, s, conjugate = self.t, 1.0 - self.t, float(star(self.t))
         with limits():
             grip = np.exp(-s * self.log_e)  # 1 / e^(1-t)
-        off = (self.log_e == -np.inf) | np.isinf(grip)
+        off = np.isinf(grip)
         on = ~off
         A = float(np.max(np.abs(u[on]) * grip[on], initial=0.0))
         mass_off = float(np.sum(self.omega[off]))
