@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change one operator, number or function of the theory modules at a time; some test has to notice.
 
-Each mutation is tried in a forked child, which imports the changed syntax tree in place of the module and runs
-the module's tests: no file is written, and what takes long to import is there before the fork. A survivor has
-to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one that is not listed,
+Each mutation is tried in a forked child, which imports the changed syntax tree in place of the module and
+runs the module's tests: no file is written, and what takes long to import is there before the fork. A survivor
+has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one that is not listed,
 and on a listed one that is noticed after all.
 """
 
@@ -187,13 +187,11 @@ def noticed(mutant: Mutant, seconds: int) -> bool:
 
 
 def preload() -> None:
-    """Import what does not depend on the mutated modules; set hypothesis to few, and always the same, examples."""
+    """Import what does not depend on the mutated modules; set hypothesis to few, always equal examples."""
     import hypothesis
     import mpmath  # noqa: F401
     import numpy  # noqa: F401
     import pytest  # noqa: F401
-    import scipy.optimize
-    import scipy.special
     import sklearn.base
     import sklearn.callback
     import sklearn.tree  # noqa: F401

@@ -3,7 +3,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
-
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -37,7 +36,8 @@ View<const T> const_view(const std::vector<T>& values) {
   return {values.data(), values.size()};
 }
 
-Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical, std::size_t most) {
+Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical,
+                 std::size_t most) {
   require(n_codes.size() > 0, "n_codes: needs one column at least");
   require(is_categorical.size() == n_codes.size(), "is_categorical: must be as long as n_codes");
   Layout layout;
@@ -66,7 +66,8 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
   require(multiplicity.has_value() == count.has_value(), "count: comes with multiplicity");
   const View<const double> m = multiplicity ? view(*multiplicity) : View<const double>{};
   const View<const std::uint64_t> k = count ? view(*count) : View<const std::uint64_t>{};
-  if (multiplicity) require(m.size == n_rows && k.size == n_rows, "multiplicity: must be as long as positive");
+  if (multiplicity)
+    require(m.size == n_rows && k.size == n_rows, "multiplicity: must be as long as positive");
   nb::gil_scoped_release released;
   for (std::size_t i = 0; i < m.size; ++i)
     require(m[i] >= 0.0 && std::isfinite(m[i]) && (!whole || (m[i] <= 0x1p31 && std::floor(m[i]) == m[i])),
@@ -77,8 +78,8 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
     require(most < layout.n_codes(c), "codes: outside n_codes");
   }
   const View<const std::uint8_t> y{reinterpret_cast<const std::uint8_t*>(positive.data()), n_rows};
-  return std::make_unique<Shard>(View<const Code>{codes.data(), n_columns * n_rows}, std::move(layout), y, m, k, whole,
-                                 t, n_threads);
+  return std::make_unique<Shard>(View<const Code>{codes.data(), n_columns * n_rows}, std::move(layout), y, m,
+                                 k, whole, t, n_threads);
 }
 
 void check_node(const Shard& shard, std::int64_t node, const char* message) {
@@ -125,7 +126,8 @@ void shard_split(Shard& shard, std::int32_t node, std::int32_t left, std::int32_
   require(left > node && right > node && left != right && std::max(left, right) < 0x40000000,
           "left, right: must be two new nodes");
   require(column < shard.layout().n_columns(), "column: no such column");
-  require(goes_left.size() == shard.layout().n_codes(column), "goes_left: needs an entry a code of the column");
+  require(goes_left.size() == shard.layout().n_codes(column),
+          "goes_left: needs an entry a code of the column");
   for (std::size_t i = 0; i < goes_left.size(); ++i)
     require(goes_left.data()[i] <= 1, "goes_left: entries are 0 and 1");
   nb::gil_scoped_release released;
@@ -195,8 +197,8 @@ nb::object shard_trial(Shard& shard, Array<const std::int32_t, 1> leaves, Array<
   return to_numpy(std::move(out), {leaves.size(), 2, 2, 2});
 }
 
-nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value, double alpha,
-                     double clip, int exponent, int loss_exponent) {
+nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
+                     double alpha, double clip, int exponent, int loss_exponent) {
   check_exponent(exponent);
   check_exponent(loss_exponent);
   const auto ids = checked_leaves(shard, leaves);
@@ -221,8 +223,8 @@ nb::object next_request(Grower& grower) {
   return nb::make_tuple(r.node, r.left, r.right, r.split.column, to_numpy(std::move(r.goes_left)), r.build);
 }
 
-// The grown tree: feature, last code that goes left, left, right, missing_left, codes that go right with their
-// offsets, multiplicity, gain; an entry a node.
+// The grown tree: feature, last code that goes left, left, right, missing_left, codes that go right with
+// their offsets, multiplicity, gain; an entry a node.
 nb::tuple grown_tree(const Grower& grower) {
   std::vector<std::int32_t> feature, left, right, right_codes;
   std::vector<std::int64_t> last_left, code_start{0};
@@ -236,15 +238,16 @@ nb::tuple grown_tree(const Grower& grower) {
     left.push_back(node.left);
     right.push_back(node.right);
     missing_left.push_back(!leaf && node.split.missing_left);
-    if (!leaf) right_codes.insert(right_codes.end(), node.split.right_codes.begin(), node.split.right_codes.end());
+    if (!leaf)
+      right_codes.insert(right_codes.end(), node.split.right_codes.begin(), node.split.right_codes.end());
     code_start.push_back(static_cast<std::int64_t>(right_codes.size()));
     count.push_back(node.positive.count + node.negative.count);
     gain.push_back(node.gain);
   }
-  return nb::make_tuple(to_numpy(std::move(feature)), to_numpy(std::move(last_left)), to_numpy(std::move(left)),
-                        to_numpy(std::move(right)), to_numpy(std::move(missing_left)),
-                        to_numpy(std::move(right_codes)), to_numpy(std::move(code_start)),
-                        to_numpy(std::move(count)), to_numpy(std::move(gain)));
+  return nb::make_tuple(
+      to_numpy(std::move(feature)), to_numpy(std::move(last_left)), to_numpy(std::move(left)),
+      to_numpy(std::move(right)), to_numpy(std::move(missing_left)), to_numpy(std::move(right_codes)),
+      to_numpy(std::move(code_start)), to_numpy(std::move(count)), to_numpy(std::move(gain)));
 }
 
 // The conversation of tree.grow with one shard, without leaving C++.
@@ -272,13 +275,14 @@ std::vector<LeafStatistics> statistics_from(const Statistics& array, std::size_t
   require(array.shape(0) == n_leaves && array.shape(1) == 2 && array.shape(2) == 4,
           "statistics: shape must be (leaves, 2, 4)");
   std::vector<LeafStatistics> out;
-  for (const double* p = array.data(); out.size() < 2 * n_leaves; p += 4) out.push_back({p[0], p[1], p[2], p[3]});
+  for (const double* p = array.data(); out.size() < 2 * n_leaves; p += 4)
+    out.push_back({p[0], p[1], p[2], p[3]});
   return out;
 }
 
 Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
-  return [&shard, ids](const auto& leaves, const auto& value, const auto& exponent, const auto& slope_exponent,
-                       const auto& slope_cap) {
+  return [&shard, ids](const auto& leaves, const auto& value, const auto& exponent,
+                       const auto& slope_exponent, const auto& slope_cap) {
     std::vector<std::int32_t> some;
     for (auto i : leaves) some.push_back(ids[static_cast<std::size_t>(i)]);
     return shard.trial(const_view(some), const_view(value), const_view(exponent), const_view(slope_exponent),
@@ -286,9 +290,10 @@ Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
   };
 }
 
-// statistics: count, weight, least, most of each (leaf, class), as leaf_extremes and leaf_sums say them, in units of one example.
-nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves, Statistics statistics, double ridge,
-                              double cap, double most_multiplicity) {
+// statistics: count, weight, least, most of each (leaf, class), as leaf_extremes and leaf_sums say them, in
+// units of one example.
+nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves, Statistics statistics,
+                              double ridge, double cap, double most_multiplicity) {
   const auto ids = checked_leaves(shard, leaves);
   const auto sums = statistics_from(statistics, ids.size);
   std::vector<double> v;
@@ -305,12 +310,12 @@ double shard_solve_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array
   require(value.size() == leaves.size(), "value: must be as long as leaves");
   const auto sums = statistics_from(statistics, ids.size);
   nb::gil_scoped_release released;
-  return solve_step(sums, {value.data(), value.data() + value.size()}, shard.s(), start, cap, most_multiplicity,
-                    trial_on(shard, ids));
+  return solve_step(sums, {value.data(), value.data() + value.size()}, shard.s(), start, cap,
+                    most_multiplicity, trial_on(shard, ids));
 }
 
-std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical, double t,
-                                    std::size_t max_leaves, std::size_t max_depth, bool heaviest,
+std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical,
+                                    double t, std::size_t max_leaves, std::size_t max_depth, bool heaviest,
                                     double min_leaf_mass, std::uint64_t min_count, bool pure_allowed) {
   Policy policy;
   policy.max_leaves = max_leaves;
@@ -350,15 +355,15 @@ void bind_core(nb::module_& m) {
       .def("leaf_sums", &shard_leaf_sums, "leaves"_a.noconvert(), "exponent"_a.noconvert())
       .def("trial", &shard_trial, "leaves"_a.noconvert(), "value"_a.noconvert(), "exponent"_a.noconvert(),
            "slope_exponent"_a.noconvert(), "slope_cap"_a.noconvert())
-      .def("step", &shard_step, "leaves"_a.noconvert(), "value"_a.noconvert(), "alpha"_a, "clip"_a, "exponent"_a,
-           "loss_exponent"_a)
+      .def("step", &shard_step, "leaves"_a.noconvert(), "value"_a.noconvert(), "alpha"_a, "clip"_a,
+           "exponent"_a, "loss_exponent"_a)
       .def("solve_leaves", &shard_solve_leaves, "leaves"_a.noconvert(), "statistics"_a.noconvert(), "ridge"_a,
            "cap"_a, "most_multiplicity"_a)
       .def("solve_step", &shard_solve_step, "leaves"_a.noconvert(), "value"_a.noconvert(),
            "statistics"_a.noconvert(), "start"_a, "cap"_a, "most_multiplicity"_a);
   nb::class_<Grower>(m, "Grower")
-      .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a, "max_leaves"_a,
-           "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)
+      .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a,
+           "max_leaves"_a, "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)
       .def("begin",
            [](Grower& g, Array<const std::uint64_t, 3> h) {
              Pool alone(1);

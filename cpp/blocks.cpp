@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-// One copy of each function for each instruction set, chosen when the library is loaded. Not under sanitizers:
-// the choice runs before their run-time is ready.
+// One copy of each function for each instruction set, chosen when the library is loaded. Not under
+// sanitizers: the choice runs before their run-time is ready.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define TADA_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
@@ -18,8 +18,8 @@ namespace {
 
 using fast::kInf;
 
-// A weight that would keep less than this share of its e^s is off: such a rest is the rounding of the step that
-// was to switch it off, and one row of it would stand in the way of every later step.
+// A weight that would keep less than this share of its e^s is off: such a rest is the rounding of the step
+// that was to switch it off, and one row of it would stand in the way of every later step.
 constexpr double kRest = 0x1p-48;
 
 // l + log1p(-s c / e^s) / s; from off (l = -inf, s > 0) it is log(-s c) / s where that exists.
@@ -44,12 +44,18 @@ Form form_of(double s) {
 template <class F>
 TADA_INLINE void with_form(double s, F f) {
   switch (form_of(s)) {
-    case Form::kLog: return f(std::integral_constant<Form, Form::kLog>());
-    case Form::kLogAtOne: return f(std::integral_constant<Form, Form::kLogAtOne>());
-    case Form::kPower: return f(std::integral_constant<Form, Form::kPower>());
-    case Form::kSame: return f(std::integral_constant<Form, Form::kSame>());
-    case Form::kSquare: return f(std::integral_constant<Form, Form::kSquare>());
-    case Form::kRoot: return f(std::integral_constant<Form, Form::kRoot>());
+    case Form::kLog:
+      return f(std::integral_constant<Form, Form::kLog>());
+    case Form::kLogAtOne:
+      return f(std::integral_constant<Form, Form::kLogAtOne>());
+    case Form::kPower:
+      return f(std::integral_constant<Form, Form::kPower>());
+    case Form::kSame:
+      return f(std::integral_constant<Form, Form::kSame>());
+    case Form::kSquare:
+      return f(std::integral_constant<Form, Form::kSquare>());
+    case Form::kRoot:
+      return f(std::integral_constant<Form, Form::kRoot>());
   }
 }
 
@@ -62,7 +68,8 @@ TADA_INLINE double weight_of(double state, double s) {
   return fast::exp(fast::log(state) / s);  // off: log 0 = -inf and s > 0
 }
 
-// The state after a step by c, kept within the cap: the largest state for s > 0 and logs, the least for s < 0.
+// The state after a step by c, kept within the cap: the largest state for s > 0 and logs, the least for s <
+// 0.
 template <Form form>
 TADA_INLINE double moved_state(double state, double c, double s, double cap) {
   if constexpr (form == Form::kLogAtOne) {
@@ -116,7 +123,8 @@ TADA_INLINE double twice_mean(double a, double b, double s) {
   return (s > 0.0 ? lo : hi) > 0.0 ? y : 0.0;
 }
 
-// Least or most of x, in lanes: the compiler may not reorder comparisons of doubles into vector code by itself.
+// Least or most of x, in lanes: the compiler may not reorder comparisons of doubles into vector code by
+// itself.
 template <class F>
 TADA_INLINE double extreme_of(const double* x, std::size_t n, double start, F better) {
   constexpr std::size_t kLanes = 8;
@@ -169,7 +177,8 @@ void step_block(const double* state, const double* c, std::size_t n, double s, d
 }
 
 TADA_CLONES
-void trial_block(const double* state, std::size_t n, double c, double s, double slope_cap, double* e, double* slope) {
+void trial_block(const double* state, std::size_t n, double c, double s, double slope_cap, double* e,
+                 double* slope) {
   const double cap = state_cap(s);
   with_form(s, [&](auto form) __attribute__((always_inline)) {
     for (std::size_t i = 0; i < n; ++i) {

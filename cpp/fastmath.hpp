@@ -21,7 +21,8 @@ namespace tada::fast {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kRound = 0x1.8p52;  // x + kRound - kRound rounds x to an integer, for |x| < 2^51
-constexpr double kLn2Hi = 6.93147180369123816490e-01, kLn2Lo = 1.90821492927058770002e-10;  // ln 2, 33 bits first
+constexpr double kLn2Hi = 6.93147180369123816490e-01,
+                 kLn2Lo = 1.90821492927058770002e-10;  // ln 2, 33 bits first
 
 TADA_INLINE std::uint64_t bits(double x) {
   std::uint64_t b;

@@ -38,7 +38,8 @@ Histogram Grower::spare() {
 }
 
 double Grower::risk_of(const GrownNode& node) const {
-  return risk(static_cast<double>(node.positive.weight), static_cast<double>(node.negative.weight), limits_.s);
+  return risk(static_cast<double>(node.positive.weight), static_cast<double>(node.negative.weight),
+              limits_.s);
 }
 
 // A node of one class has nothing to gain; one too small or too deep has no admissible split.
@@ -75,7 +76,8 @@ std::size_t Grower::choose() const {
   for (const Leaf& leaf : open_) most = std::max(most, merit(leaf));
   std::size_t chosen = open_.size();
   for (std::size_t i = 0; i < open_.size(); ++i)
-    if (merit(open_[i]) >= most * (1.0 - kTie) && (chosen == open_.size() || open_[i].node < open_[chosen].node))
+    if (merit(open_[i]) >= most * (1.0 - kTie) &&
+        (chosen == open_.size() || open_[i].node < open_[chosen].node))
       chosen = i;
   return chosen;
 }

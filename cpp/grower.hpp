@@ -15,11 +15,11 @@
 namespace tada {
 
 struct Policy {
-  std::size_t max_leaves = 8;      // 0: no limit
-  std::size_t max_depth = 0;       // 0: no limit
-  bool heaviest = false;           // split the leaf of most mass; else the one whose split lowers the risk most
-  double min_leaf_mass = 0.0;      // share of the root's mass
-  Limits limits;                   // min_mass is set from min_leaf_mass when a tree begins
+  std::size_t max_leaves = 8;  // 0: no limit
+  std::size_t max_depth = 0;   // 0: no limit
+  bool heaviest = false;       // split the leaf of most mass; else the one whose split lowers the risk most
+  double min_leaf_mass = 0.0;  // share of the root's mass
+  Limits limits;               // min_mass is set from min_leaf_mass when a tree begins
 };
 
 struct Request {
@@ -71,7 +71,7 @@ class Grower {
   std::vector<GrownNode> nodes_;
   std::vector<Leaf> open_;  // leaves that can be split
   std::vector<Histogram> spare_;
-  Histogram parent_;                     // of the split under way
+  Histogram parent_;                      // of the split under way
   std::int32_t built_ = -1, other_ = -1;  // children whose histograms are under way: supplied, subtracted
 };
 

@@ -28,16 +28,16 @@ inline void prefetch(const void* p) {
 }
 
 template <class Code, class CellOf>
-void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows, std::size_t first,
-              std::size_t last, View<Cell> out, CellOf cell_of) noexcept {
+void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
+              std::size_t first, std::size_t last, View<Cell> out, CellOf cell_of) noexcept {
   const std::size_t* start = layout.start.data();
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) prefetch(codes.data + rows[i + kAhead] * codes.stride + first);
     assert(rows[i] < codes.n_rows);
     const Code* row = codes.data + rows[i] * codes.stride;  // size_t: 32 bits overflow at 2^32 codes
     const Pair cell = cell_of(i);
-    // Row by row although `out` is column by column: in a small leaf the row's cache line is the only thing that
-    // has to come from memory.
+    // Row by row although `out` is column by column: in a small leaf the row's cache line is the only thing
+    // that has to come from memory.
     for (std::size_t c = first; c < last; ++c) {
       assert(row[c] < layout.n_codes(c));
       add_pair(out[start[c] + row[c]], cell);
@@ -45,9 +45,10 @@ void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std:
   }
 }
 
-// Many rows of byte codes: weight and count packed in one word, a column every 256 words, so that an update is one
-// 8-byte addition and the buffer of a few dozen columns stays in the nearest cache. The count has the low 16 bits and
-// weights are below 2^31, so a word holds the sum of 2^16 - 1 rows; then the words go to the cells.
+// Many rows of byte codes: weight and count packed in one word, a column every 256 words, so that an update
+// is one 8-byte addition and the buffer of a few dozen columns stays in the nearest cache. The count has the
+// low 16 bits and weights are below 2^31, so a word holds the sum of 2^16 - 1 rows; then the words go to the
+// cells.
 constexpr std::size_t kPackedRows = (1 << 16) - 1;
 
 void add_packed(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows,
@@ -80,7 +81,8 @@ void add_packed(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> r
   }
 }
 
-void unpack(View<std::uint64_t> words, const Layout& layout, std::size_t first, std::size_t last, View<Cell> out) {
+void unpack(View<std::uint64_t> words, const Layout& layout, std::size_t first, std::size_t last,
+            View<Cell> out) {
   for (std::size_t c = first; c < last; ++c) {
     std::uint64_t* column = words.data + (c - first) * 256;
     for (std::size_t code = 0; code < layout.n_codes(c); ++code) {
@@ -115,13 +117,14 @@ void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const
 template <class Code>
 void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
                        View<const Cell> cell_of_row, std::size_t first, std::size_t last, View<Cell> out) {
-  add_rows(codes, layout, rows, first, last, out, [&](std::size_t i) { return pair_of(cell_of_row[rows[i]]); });
+  add_rows(codes, layout, rows, first, last, out,
+           [&](std::size_t i) { return pair_of(cell_of_row[rows[i]]); });
 }
 
-#define TADA_INSTANTIATE(Code)                                                                                      \
-  template void add_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>,                 \
-                                    View<const std::uint32_t>, std::size_t, std::size_t, View<Cell>);                \
-  template void add_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>,             \
+#define TADA_INSTANTIATE(Code)                                                                           \
+  template void add_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>,     \
+                                    View<const std::uint32_t>, std::size_t, std::size_t, View<Cell>);    \
+  template void add_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>, \
                                         View<const Cell>, std::size_t, std::size_t, View<Cell>);
 TADA_INSTANTIATE(std::uint8_t)
 TADA_INSTANTIATE(std::uint16_t)

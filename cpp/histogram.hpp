@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A histogram of a node: for each (class, column, code) the sum of the fixed-point weights of its rows and of
-// their multiplicities. All sums are integers, so any order of rows, threads and shards gives the same bits, and
-// a sibling is an exact subtraction.
+// their multiplicities. All sums are integers, so any order of rows, threads and shards gives the same bits,
+// and a sibling is an exact subtraction.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ struct RowCodes {
 };
 
 // out[start[c] + code] += (weight, count) for rows of one class and columns [first, last).
-// Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of the
-// shard. Trusts rows and codes (checked when the shard was made); never throws.
+// Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of
+// the shard. Trusts rows and codes (checked when the shard was made); never throws.
 template <class Code>
 void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
                    View<const std::uint32_t> weight, std::size_t first, std::size_t last, View<Cell> out);

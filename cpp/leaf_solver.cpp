@@ -17,9 +17,9 @@ struct Bracket {
   double inside(double x) const { return std::min(high, std::max(low, x)); }
   double middle() const { return low + (high - low) / 2.0; }
 
-  // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is at
-  // most `small` times v. The bracket is halved instead when the step would leave it, or is more than half of the
-  // last one: Newton crawls down an exponential.
+  // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is
+  // at most `small` times v. The bracket is halved instead when the step would leave it, or is more than half
+  // of the last one: Newton crawls down an exponential.
   void advance(double g, double slope, double small) {
     (g > 0.0 ? low : high) = v;
     const double newton = v + g / slope, moved = std::fabs(newton - v);
@@ -33,11 +33,12 @@ struct Bracket {
   }
 };
 
-// Sums of e(v) and of its slope over leaves tried together, scaled from each (leaf, class)'s largest weight after
-// the trial (a weight grows with what it was).
+// Sums of e(v) and of its slope over leaves tried together, scaled from each (leaf, class)'s largest weight
+// after the trial (a weight grows with what it was).
 class Trials {
  public:
-  Trials(const std::vector<LeafStatistics>& statistics, double s, double most_multiplicity, const Trial& trial)
+  Trials(const std::vector<LeafStatistics>& statistics, double s, double most_multiplicity,
+         const Trial& trial)
       : statistics_(statistics), s_(s), most_multiplicity_(most_multiplicity), trial_(trial) {}
 
   void run(const std::vector<std::int32_t>& leaves, const std::vector<double>& value) {
@@ -48,7 +49,8 @@ class Trials {
     for (std::size_t j = 0; j < 2 * leaves.size(); ++j) {
       const LeafStatistics& pair = statistics_[2 * static_cast<std::size_t>(leaves[j / 2]) + j % 2];
       const double v = j % 2 == 0 ? value[j / 2] : -value[j / 2];
-      const double most = pair.count > 0.0 ? std::min(stepped(pair.most, v, s_), log_weight_cap(s_)) : -INFINITY;
+      const double most =
+          pair.count > 0.0 ? std::min(stepped(pair.most, v, s_), log_weight_cap(s_)) : -INFINITY;
       // e^t grows with e for t >= 0; for t < 0 it has no bound, and a capped slope only makes a step longer.
       const double steepest = most > -INFINITY ? std::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0) : 1.0;
       slope_cap.push_back(std::min(steepest, 0x1p900));
@@ -100,7 +102,8 @@ double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, d
     const double mn = n.count > 0.0 ? stepped(ln, -b.v, s) : -INFINITY;
     const double ep = p.count * std::exp(mp), en = n.count * std::exp(mn);
     // e^t = e / e^s, and 0 where the weight is off.
-    const double slope = (ep > 0.0 ? ep * std::exp(-s * mp) : 0.0) + (en > 0.0 ? en * std::exp(-s * mn) : 0.0);
+    const double slope =
+        (ep > 0.0 ? ep * std::exp(-s * mp) : 0.0) + (en > 0.0 ? en * std::exp(-s * mn) : 0.0);
     b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15);
     if (b.done) break;
   }
@@ -109,8 +112,8 @@ double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, d
 
 }  // namespace
 
-std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge, double cap,
-                                 double most_multiplicity, const Trial& trial) {
+std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge,
+                                 double cap, double most_multiplicity, const Trial& trial) {
   const std::size_t n_leaves = statistics.size() / 2;
   std::vector<Bracket> state(n_leaves);
   for (std::size_t i = 0; i < n_leaves; ++i) {
@@ -149,7 +152,8 @@ std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, 
 
 double solve_step(const std::vector<LeafStatistics>& statistics, const std::vector<double>& value, double s,
                   double start, double cap, double most_multiplicity, const Trial& trial) {
-  // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1). Index 1: rows with u > 0.
+  // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1). Index 1: rows with u
+  // > 0.
   double off[2] = {0.0, 0.0}, infinite[2] = {cap, cap};
   bool any[2] = {false, false};
   std::vector<std::int32_t> all(value.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border: every size, dtype and index is checked in the bind_ files, then plain memory goes to the kernels.
+// The border: every size, dtype and index is checked in the bind_ files, then plain memory goes to the
+// kernels.
 #include "border.hpp"
 
 namespace tada {

@@ -48,7 +48,8 @@ std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& no
   // Waking a thread costs more than a small shard's pass.
   const std::size_t together = n_rows() < kRowChunk ? chunks.size() : 1;
   pool_.run((chunks.size() + together - 1) / together, [&](std::size_t j) {
-    for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i) f(chunks[i], part[i]);
+    for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i)
+      f(chunks[i], part[i]);
   });
   for (std::size_t j = 0; j < chunks.size(); ++j) sums[chunks[j].pair].merge(part[j]);
   return sums;
@@ -79,7 +80,8 @@ std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) 
     }
     out.least = range.least;
     out.most = range.most;
-    if (unit_) out.count = size;
+    if (unit_)
+      out.count = size;
     else
       for (std::size_t i = chunk.begin; i < chunk.end; ++i) out.count += count_of(rows_[i]);
   });
@@ -105,8 +107,8 @@ std::vector<ExactSum> Shard::leaf_sums(View<const std::int32_t> leaves, View<con
 }
 
 std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const double> value,
-                                    View<const std::int32_t> exponent, View<const std::int32_t> slope_exponent,
-                                    View<const double> slope_cap) {
+                                    View<const std::int32_t> exponent,
+                                    View<const std::int32_t> slope_exponent, View<const double> slope_cap) {
   return by_leaf(leaves, TrialSums{}, [&](const Chunk& chunk, TrialSums& out) {
     const double v = value[chunk.pair / 2], c = chunk.pair % 2 == 0 ? v : -v;
     double e[kBlock], slope[kBlock];
@@ -165,8 +167,8 @@ void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, d
 
 // Row by row in the order of the shard, so that states and scores stream through memory.
 template <class Id>
-Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
-                           int exponent, int loss_exponent, Id* leaf_of_row) {
+Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha,
+                           double clip, int exponent, int loss_exponent, Id* leaf_of_row) {
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) {
     const NodeRows& node = nodes_[static_cast<std::size_t>(leaves[leaf])];
     for (std::size_t k = 0; k < 2; ++k)

@@ -76,7 +76,8 @@ class Pool {
 
   void loop(std::size_t seen) {
     for (;;) {
-      for (std::size_t spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin) {
+      for (std::size_t spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen;
+           ++spin) {
       }
       if (generation_.load(std::memory_order_acquire) == seen) {
         std::unique_lock<std::mutex> lock(mutex_);

@@ -10,7 +10,8 @@
 namespace tada {
 namespace {
 
-constexpr std::size_t kWorthThreads = 1 << 15;  // updates below which waking a thread costs more than it brings
+constexpr std::size_t kWorthThreads = 1
+                                      << 15;  // updates below which waking a thread costs more than it brings
 
 // by_row[i][c] = by_column[c][i] = codes[c][order[i]], in blocks of rows that stay in the cache.
 template <class Code>
@@ -32,8 +33,8 @@ void arrange(View<const Code> codes, const std::vector<std::uint32_t>& order, st
 
 // Stable partition of rows[begin, end) (and what lies beside them) by their code of one column.
 template <class Code, bool kBeside>
-std::size_t partition(const Code* column, View<const std::uint8_t> goes_left, std::size_t begin, std::size_t end,
-                      std::uint32_t* rows, std::uint32_t* beside, std::uint32_t* spare_rows,
+std::size_t partition(const Code* column, View<const std::uint8_t> goes_left, std::size_t begin,
+                      std::size_t end, std::uint32_t* rows, std::uint32_t* beside, std::uint32_t* spare_rows,
                       std::uint32_t* spare_beside) {
   std::size_t left = begin, right = begin;
   for (std::size_t i = begin; i < end; ++i) {
@@ -60,7 +61,11 @@ template <class Code>
 Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive,
              View<const double> multiplicity, View<const std::uint64_t> count, bool whole, double t,
              std::size_t n_threads)
-    : layout_(std::move(layout)), unit_(multiplicity.size == 0), whole_(whole), s_(1.0 - t), pool_(n_threads) {
+    : layout_(std::move(layout)),
+      unit_(multiplicity.size == 0),
+      whole_(whole),
+      s_(1.0 - t),
+      pool_(n_threads) {
   const std::size_t n_given = positive.size;
   order_.reserve(n_given);
   for (int k = 0; k < 2; ++k) {
@@ -98,7 +103,8 @@ void Shard::begin_tree(int scale_exponent) {
   auto nearest = [&](double x) { return (x * scale + fast::kRound) - fast::kRound; };  // half to even
   pool_.run((n + kRowChunk - 1) / kRowChunk, [&](std::size_t chunk) {
     double e[kBlock];
-    for (std::size_t first = chunk * kRowChunk; first < std::min(n, (chunk + 1) * kRowChunk); first += kBlock) {
+    for (std::size_t first = chunk * kRowChunk; first < std::min(n, (chunk + 1) * kRowChunk);
+         first += kBlock) {
       const std::size_t size = std::min(kBlock, n - first);
       weight_block(state_.data() + first, size, s_, e);
       for (std::size_t i = 0; i < size; ++i) {
@@ -127,9 +133,8 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
   const NodeRows node = nodes_[static_cast<std::size_t>(id)];
   const std::size_t n_columns = layout_.n_columns(), n_cells = layout_.size();
   const std::size_t work = (node.size(0) + node.size(1)) * n_columns;
-  const std::size_t parts = work < kWorthThreads || pool_.n_threads() == 1
-                                ? 1
-                                : std::min(n_columns, 2 * pool_.n_threads());
+  const std::size_t parts =
+      work < kWorthThreads || pool_.n_threads() == 1 ? 1 : std::min(n_columns, 2 * pool_.n_threads());
   std::visit(
       [&](const auto& table) {
         using Code = typename std::decay_t<decltype(table)>::code_type;
@@ -140,9 +145,11 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
           const View<Cell> cells{out.data() + k * n_cells, n_cells};
           const View<const std::uint32_t> rows{rows_.data() + node.begin[k], node.size(static_cast<int>(k))};
           if (unit_)
-            add_unit_rows(codes, layout_, rows, {fixed_.data() + node.begin[k], rows.size}, first, last, cells);
+            add_unit_rows(codes, layout_, rows, {fixed_.data() + node.begin[k], rows.size}, first, last,
+                          cells);
           else
-            add_weighted_rows(codes, layout_, rows, {cell_of_row_.data(), cell_of_row_.size()}, first, last, cells);
+            add_weighted_rows(codes, layout_, rows, {cell_of_row_.data(), cell_of_row_.size()}, first, last,
+                              cells);
         };
         if (parts == 1) {
           one(0);
@@ -165,9 +172,8 @@ void Shard::split(std::int32_t id, std::int32_t left, std::int32_t right, std::s
         const Code* codes = table.by_column.data() + column * n_rows();
         auto one = [&](std::size_t k) {
           const auto run = unit_ ? partition<Code, true> : partition<Code, false>;
-          child[0].end[k] = child[1].begin[k] =
-              run(codes, goes_left, node.begin[k], node.end[k], rows_.data(), fixed_.data(), spare_rows(),
-                  spare_fixed());
+          child[0].end[k] = child[1].begin[k] = run(codes, goes_left, node.begin[k], node.end[k],
+                                                    rows_.data(), fixed_.data(), spare_rows(), spare_fixed());
         };
         if (node.size(0) + node.size(1) < kWorthThreads) {
           one(0);

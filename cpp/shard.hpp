@@ -31,9 +31,9 @@ struct NodeRows {
 
 // What a (leaf, class) says of itself before a step. Index 2 * leaf + class in vectors of these.
 struct LeafExtremes {
-  std::uint64_t count = 0;    // multiplicity, in the units of the cells
-  std::uint64_t off = 0;      // of it, weights that are off
-  double least = 0, most = 0; // log weights of the rows that are on; +inf, -inf when there are none
+  std::uint64_t count = 0;     // multiplicity, in the units of the cells
+  std::uint64_t off = 0;       // of it, weights that are off
+  double least = 0, most = 0;  // log weights of the rows that are on; +inf, -inf when there are none
   void merge(const LeafExtremes& o);
 };
 
@@ -55,12 +55,13 @@ struct Moments {
 
 class Shard {
  public:
-  // codes: column-major as binning.encode gives them. Rows of multiplicity 0 are dropped. multiplicity, count:
-  // empty when every row counts once. whole: all multiplicities are whole, so a row's fixed-point weight is its
-  // multiplicity times that of one example.
+  // codes: column-major as binning.encode gives them. Rows of multiplicity 0 are dropped. multiplicity,
+  // count: empty when every row counts once. whole: all multiplicities are whole, so a row's fixed-point
+  // weight is its multiplicity times that of one example.
   template <class Code>
-  Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive, View<const double> multiplicity,
-        View<const std::uint64_t> count, bool whole, double t, std::size_t n_threads);
+  Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive,
+        View<const double> multiplicity, View<const std::uint64_t> count, bool whole, double t,
+        std::size_t n_threads);
 
   const Layout& layout() const { return layout_; }
   std::size_t n_rows() const { return order_.size(); }
@@ -79,16 +80,18 @@ class Shard {
   void split(std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
              View<const std::uint8_t> goes_left);
 
-  // Leaves and step. `value` by leaf; a row's log weight moves by c = alpha y value. Exponents (see exact_sum.hpp) by
-  // (leaf, class), from that pair's own extremes: a class of small weights keeps its digits beside a large one.
-  // leaf_extremes puts the states in the order of the leaves, for leaf_sums and trial of the same leaves.
+  // Leaves and step. `value` by leaf; a row's log weight moves by c = alpha y value. Exponents (see
+  // exact_sum.hpp) by (leaf, class), from that pair's own extremes: a class of small weights keeps its digits
+  // beside a large one. leaf_extremes puts the states in the order of the leaves, for leaf_sums and trial of
+  // the same leaves.
   std::vector<LeafExtremes> leaf_extremes(View<const std::int32_t> leaves);
-  std::vector<ExactSum> leaf_sums(View<const std::int32_t> leaves, View<const std::int32_t> exponent);  // of w e
+  std::vector<ExactSum> leaf_sums(View<const std::int32_t> leaves,
+                                  View<const std::int32_t> exponent);  // of w e
   std::vector<TrialSums> trial(View<const std::int32_t> leaves, View<const double> value,
                                View<const std::int32_t> exponent, View<const std::int32_t> slope_exponent,
                                View<const double> slope_cap);
-  Moments step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip, int exponent,
-               int loss_exponent);
+  Moments step(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
+               int exponent, int loss_exponent);
 
  private:
   struct Chunk {
@@ -109,13 +112,13 @@ class Shard {
   bool unit_, whole_;
   double s_;
   std::size_t n_positive_ = 0;
-  std::vector<std::uint32_t> order_;  // the row of the caller that each row of ours is
-  std::vector<double> multiplicity_;  // empty when unit_
-  std::vector<Cell> cell_of_row_;     // fixed-point weight and count, by row; empty when unit_
+  std::vector<std::uint32_t> order_;         // the row of the caller that each row of ours is
+  std::vector<double> multiplicity_;         // empty when unit_
+  std::vector<Cell> cell_of_row_;            // fixed-point weight and count, by row; empty when unit_
   std::vector<double> state_, score_;        // weight of each row (see blocks.hpp), and its H
   std::vector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
-  // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the leaves;
-  // the leaf of each row.
+  // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the
+  // leaves; the leaf of each row.
   std::vector<double> scratch_;
   std::uint32_t* spare_rows() { return reinterpret_cast<std::uint32_t*>(scratch_.data()); }
   std::uint32_t* spare_fixed() { return spare_rows() + n_rows(); }

@@ -14,8 +14,8 @@ constexpr std::size_t kAllSubsets = 8;  // up to this many levels in the node ev
 
 // The left children that a column offers, in the order of the tie rule. Sums as doubles (whole, below 2^53).
 struct Candidates {
-  std::vector<double> a, b, count;   // masses and multiplicity of the left child
-  std::vector<std::uint32_t> what;   // numeric: last code that goes left; categorical: mask or prefix length
+  std::vector<double> a, b, count;  // masses and multiplicity of the left child
+  std::vector<std::uint32_t> what;  // numeric: last code that goes left; categorical: mask or prefix length
   std::vector<std::uint8_t> missing_left;
   std::vector<double> loss;
   std::size_t size = 0;
@@ -61,7 +61,8 @@ std::vector<std::uint32_t> present_levels(const Column& column) {
   return levels;
 }
 
-// A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand side
+// A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand
+// side
 // (`all`) only missing against the rest is a split.
 void offer(const Column& column, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
   auto put = [&](const Sums& sums, bool missing_left) {
@@ -149,8 +150,8 @@ class Search {
     }
     const Totals total{static_cast<double>(positive_.weight), static_cast<double>(negative_.weight),
                        static_cast<double>(positive_.count + negative_.count)};
-    const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)), std::max(1.0, limits_.min_mass),
-                             limits_.pure_allowed ? 0.0 : 1.0};
+    const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)),
+                             std::max(1.0, limits_.min_mass), limits_.pure_allowed ? 0.0 : 1.0};
     return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
                        out.loss.data());
   }
@@ -243,7 +244,8 @@ std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split) {
   if (layout.is_categorical[split.column])
     for (auto code : split.right_codes) left[code] = 0;
   else
-    std::fill(left.begin() + static_cast<std::ptrdiff_t>(split.last_left) + 1, left.end() - 1, std::uint8_t{0});
+    std::fill(left.begin() + static_cast<std::ptrdiff_t>(split.last_left) + 1, left.end() - 1,
+              std::uint8_t{0});
   left.back() = split.missing_left;
   return left;
 }

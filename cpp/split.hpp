@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best split of a node from its histogram: least 2 M_{t-1}(a, b) summed over the two children, the tempered
-// Bayes risk (20) times the node's mass in its homogeneous form (no division by the mass).
+// The best split of a node from its histogram: least 2 M_{t-1}(a, b) summed over the two children, the
+// tempered Bayes risk (20) times the node's mass in its homogeneous form (no division by the mass).
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,25 @@ constexpr double kTie = 1e-12;  // losses this close (relative) count as equal
 
 // What every split must satisfy. Counts and masses in the units of the cells.
 struct Limits {
-  double s = 0.5;                    // 1 - t
-  std::uint64_t min_count = 0;       // multiplicity of a child
-  double min_mass = 0.0;             // mass of a child, both classes
-  bool pure_allowed = true;          // false: both children need mass of both classes
+  double s = 0.5;               // 1 - t
+  std::uint64_t min_count = 0;  // multiplicity of a child
+  double min_mass = 0.0;        // mass of a child, both classes
+  bool pure_allowed = true;     // false: both children need mass of both classes
 };
 
 struct Split {
   double loss = 0.0;  // of the two children; infinite: there is no admissible split
   std::size_t column = 0;
   bool missing_left = true;
-  // Numeric: codes <= this go left (codes of values; missing by missing_left). Categorical: the codes that go right.
+  // Numeric: codes <= this go left (codes of values; missing by missing_left). Categorical: the codes that go
+  // right.
   std::size_t last_left = 0;
   std::vector<std::uint32_t> right_codes;
   Cell left_positive, left_negative;
 };
 
-// Ties go to the lowest column, then the lowest threshold (missing left first), or the lowest mask of categories.
+// Ties go to the lowest column, then the lowest threshold (missing left first), or the lowest mask of
+// categories.
 Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
                  const Limits& limits, Pool& pool);
 

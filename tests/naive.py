@@ -250,7 +250,9 @@ def boost(X, y, t, **options):
     logs, rounds, stop = [0.0] * len(w), [], None
     while stop is None:
         nodes = grow(data, logs, t, rules)
-        h = leaf_outputs(nodes, (w, logs, y), t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate)
+        h = leaf_outputs(
+            nodes, (w, logs, y), t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate
+        )
         rho, alpha, bound = edge_and_step(
             w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging
         )

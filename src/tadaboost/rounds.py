@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithm 1 over a shard of binned rows: one tree a round.
 
-A `Run` holds the shard (log weights of the rows, in C++), the trees and coefficients so far, and one record a round.
-A round is a handful of numbers: sums over (leaf, class), from which come the leaf values, the edge rho, the step
-alpha; then the shard moves its log weights. Weights are m-free (e = 1 at the start, omega = multiplicity / W), as in
-the form to implement: all m and Z cancel.
+A `Run` holds the shard (weights of the rows, in C++), the trees and coefficients so far, and one record a round. A
+round is a handful of numbers: sums over (leaf, class), from which come the leaf values, the edge rho and the step
+alpha; then the shard moves its weights. Weights are m-free: e = 1 at the start, omega = multiplicity / W, and all m
+and Z of the paper cancel.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class _Leaves(NamedTuple):
 
     ids: NDArray[np.int32]
     weight: Array  # sum of multiplicity times e
-    count: Array  # multiplicity
+    multiplicity: Array
     off: Array  # of it, with weight 0
     least: Array  # log weights of the rows that are on; inf where there are none
     most: Array  # -inf where there are none
 
     def statistics(self) -> Array:
         """Return the arrays as the core's solvers take them, shape (leaves, 2, 4)."""
-        return np.stack([self.count, self.weight, self.least, self.most], axis=-1)
+        return np.stack([self.multiplicity, self.weight, self.least, self.most], axis=-1)
 
 
 class Run:
@@ -123,7 +123,8 @@ class Run:
         min_count = math.ceil(min(settings.min_samples_leaf / unit * (1 - 1e-9), 2.0**62))
         self._grower = _core.Grower(
             n_codes, is_categorical, float(settings.t), settings.max_leaf_nodes, settings.max_depth,
-            settings.growth == "heaviest", float(settings.min_leaf_mass), min_count, settings.allow_pure_leaves,
+            settings.growth == "heaviest", float(settings.min_leaf_mass), min_count,
+            settings.allow_pure_leaves,
         )  # fmt: skip
         # What fixed-point weights are made from: e where multiplicities are whole, else multiplicity times e.
         self._n_fixed = self._total if whole else float(self._shard.n_rows)
@@ -164,7 +165,7 @@ class Run:
         return np.array(self._records, ROUND)
 
     def weights(self) -> Array:
-        """Co-densities before the first round and after each, shape (rounds + 1, rows); kept only if asked for."""
+        """Return the co-densities before the first round and after each, shape (rounds + 1, rows)."""
         if self._recorded is None:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
@@ -181,7 +182,9 @@ class Run:
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
         # Q masses: with all weights at 1 psi_t of them is the prior's link, whatever leaf_values says.
-        values, n_capped = self._capped(losses.leaf_link(leaves.weight[:, 0], leaves.weight[:, 1], self.settings.t), 1.0)
+        values, n_capped = self._capped(
+            losses.leaf_link(leaves.weight[:, 0], leaves.weight[:, 1], self.settings.t), 1.0
+        )
         rho, e_dagger, mass_off = self._edge(leaves, values, self._largest_ratio(leaves, values))
         factor = boosting.bound_factor(rho, e_dagger, mass_off, self._loss, self.settings.t)
         self._apply(grown, leaves, values, 1.0, rho, factor, n_capped)
@@ -218,11 +221,13 @@ class Run:
             return values, int(np.count_nonzero(np.abs(values) >= cap))
         with np.errstate(all="ignore"):  # a leaf whose rows are all off has no value: 0
             link = losses.leaf_link if rule == "theorem_a" else losses.canonical_leaf
-            values = np.nan_to_num(link(leaves.weight[:, 0], leaves.weight[:, 1], t), nan=0.0, posinf=np.inf, neginf=-np.inf)
+            values = np.nan_to_num(
+                link(leaves.weight[:, 0], leaves.weight[:, 1], t), nan=0.0, posinf=np.inf, neginf=-np.inf
+            )
         return self._capped(values, self.settings.learning_rate)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
-        """Values of pure leaves are infinite at t = 1 (canonical ones at t >= 0): capped, and counted."""
+        """Cap what is infinite, as values of pure leaves at t = 1 (canonical ones at t >= 0); count it."""
         cap = _CAP / largest_alpha
         too_large = ~(np.abs(values) <= cap) if self.settings.t >= 1.0 else ~np.isfinite(values)
         return np.where(too_large, np.copysign(cap, values), values), int(too_large.sum())
@@ -270,20 +275,27 @@ class Run:
         return rate * min(max(start, -largest), largest)
 
     def _stepped_most(self, leaves: _Leaves, moves: Array) -> float:
-        """Return the largest log weight after the step: a weight grows with what it was, so the largest decides.
+        """Return the largest log weight after the step; a weight grows with what it was.
 
         Tight, because the sums of the step are rounded relative to it.
         """
         s = 1.0 - self.settings.t
-        some = leaves.count > 0.0
+        some = leaves.multiplicity > 0.0
         c = moves[:, None] * np.array([1.0, -1.0])
         pairs = zip(leaves.most[some].tolist(), c[some].tolist(), strict=True)
-        return max(_core.stepped(most, move, s) for most, move in pairs)
+        return float(max(_core.stepped(most, move, s) for most, move in pairs))
 
     # The step.
 
     def _apply(
-        self, grown: tuple[Any, ...], leaves: _Leaves, values: Array, alpha: float, rho: float, factor: float, capped: int
+        self,
+        grown: tuple[Any, ...],
+        leaves: _Leaves,
+        values: Array,
+        alpha: float,
+        rho: float,
+        factor: float,
+        capped: int,
     ) -> None:
         settings, t = self.settings, self.settings.t
         s = 1.0 - t
@@ -327,15 +339,19 @@ class Run:
 
 
 def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64] | None]:
-    """Whether all multiplicities are whole, what one count of the core stands for, and the counts.
+    """Return whether all multiplicities are whole, what one count of the core stands for, and the counts.
 
-    Counts of fractional multiplicities are whole multiples of a power of two, so that their sums are exact; a row
-    that counts at all counts 1 at least.
+    Counts of fractional multiplicities are whole multiples of a power of two, so that their sums are exact; a
+    row that counts at all counts 1 at least.
     """
     if multiplicity is None:
         return True, 1.0, None
     largest, n = float(multiplicity.max()), len(multiplicity)
-    if largest <= 2.0**31 and float(multiplicity.sum()) < 2.0**40 and np.all(multiplicity == np.floor(multiplicity)):
+    if (
+        largest <= 2.0**31
+        and float(multiplicity.sum()) < 2.0**40
+        and np.all(multiplicity == np.floor(multiplicity))
+    ):
         return True, 1.0, multiplicity.astype(np.uint64)
     bits = 61 - math.frexp(largest)[1] - n.bit_length()
     counts = np.maximum(np.rint(np.ldexp(multiplicity, bits)), multiplicity > 0)
@@ -343,5 +359,5 @@ def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64]
 
 
 def _value(limbs: NDArray[np.int64], exponent: int | NDArray[np.int32]) -> Array:
-    """The sum that two limbs (last axis) stand for."""
+    """Return the sum that two limbs (last axis) stand for."""
     return np.ldexp(limbs[..., 0] + limbs[..., 1] * 2.0**-32, -exponent)

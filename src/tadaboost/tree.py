@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flat decision tree, and the conversation that grows one.
 
-A `Tree` is a tuple of arrays with an entry a node: root 0, the k-th split makes nodes 2k+1 (left) and 2k+2 (right).
+A `Tree` is a tuple of arrays with an entry a node: root 0, the k-th split makes nodes 2k+1 (left), 2k+2 (right).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tadaboost import _core
 from tadaboost.binning import Bins
 
 __all__ = ["Tree", "grow"]
@@ -36,8 +35,8 @@ class Tree(NamedTuple):
     is_categorical : ndarray of bool
         Whether the node sends the levels in `categories` right and other known levels left.
     categories : ndarray of int32
-        Level codes that go right: those of node i are ``categories[category_start[i]:category_start[i + 1]]``,
-        sorted.
+        Level codes that go right, sorted: those of node i are
+        ``categories[category_start[i]:category_start[i + 1]]``.
     category_start : ndarray of int64, one longer than the others
         Offsets into `categories`.
     mass : ndarray of float64
@@ -86,7 +85,7 @@ def grow(grower: Any, shards: Sequence[Any]) -> NDArray[np.int32]:
 def to_tree(
     grown: tuple[Any, ...], bins: Bins, leaves: NDArray[np.int32], values: NDArray[np.float64], unit: float
 ) -> Tree:
-    """The flat tree of what a grower returns: bin numbers become thresholds and level codes.
+    """Return the flat tree of what a grower returns: bin numbers become thresholds and level codes.
 
     `unit` is the multiplicity that one count of the core stands for.
     """
