@@ -163,7 +163,7 @@ def test_every_limit_equals_the_oracle(t, limits):
 
 
 def test_a_leaf_with_one_very_heavy_row_equals_the_oracle():
-    """e^4 among weights near 1, t = 1.6: Newton's step is small near the value at which a weight is infinite."""
+    """e^4 among weights near 1, t = 1.6: where a weight is nearly infinite, a step of Newton is small."""
     data = dataset("fractional weights", n=100, seed=225)
     limits = {"max_leaf_nodes": 5, "max_depth": 2, "min_samples_leaf": 1, "allow_pure_leaves": False}
     model, rounds = fit(data, 1.6, leveraging="exact", learning_rate=1.0, leaf_ridge=0.5, **limits)
