@@ -162,6 +162,14 @@ def test_every_limit_equals_the_oracle(t, limits):
     assert_same_model(model, rounds, data.X)
 
 
+def test_a_leaf_with_one_very_heavy_row_equals_the_oracle():
+    """e^4 among weights near 1, t = 1.6: where a weight is nearly infinite, a step of Newton is small."""
+    data = dataset("fractional weights", n=100, seed=225)
+    limits = {"max_leaf_nodes": 5, "max_depth": 2, "min_samples_leaf": 1, "allow_pure_leaves": False}
+    model, rounds = fit(data, 1.6, leveraging="exact", learning_rate=1.0, leaf_ridge=0.5, **limits)
+    assert_same_model(model, rounds, data.X)
+
+
 @pytest.mark.parametrize("t", [-1.0, 0.5, 0.9, 1.0, 1.1])
 @pytest.mark.parametrize("leveraging", ["unit", "closed", "exact"])
 @pytest.mark.parametrize("leaf_values", ["exact", "theorem_a"])
