@@ -2,9 +2,9 @@
 """Change one operator, number or function of the theory modules at a time; some test has to notice.
 
 Each mutation is tried in a forked child, which imports the changed syntax tree in place of the module and
-runs the module's tests: no file is written, and what takes long to import is there before the fork. A survivor
-has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one that is not listed,
-and on a listed one that is noticed after all.
+runs the module's tests: no file is written, and what takes long to import is there before the fork. A
+survivor has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one
+that is not listed, and on a listed one that is noticed after all.
 """
 
 import argparse

@@ -20,10 +20,10 @@ struct Bracket {
   // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is
   // at most `small` times v. The bracket is halved instead when the step would leave it, or is more than half
   // of the last one: Newton crawls down an exponential.
-  void advance(double g, double slope, double small) {
+  void advance(double g, double slope, double small, double size) {
     (g > 0.0 ? low : high) = v;
     const double newton = v + g / slope, moved = std::fabs(newton - v);
-    done = g == 0.0 || moved <= small * std::fabs(v);
+    done = g == 0.0 || (moved <= small * std::fabs(v) && std::fabs(g) <= 1e-3 * size);
     if (g == 0.0) return;
     const bool quick = newton > low && newton < high && 2.0 * moved <= last;
     const double next = done ? inside(newton) : quick ? newton : middle();
@@ -104,7 +104,7 @@ double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, d
     // e^t = e / e^s, and 0 where the weight is off.
     const double slope =
         (ep > 0.0 ? ep * std::exp(-s * mp) : 0.0) + (en > 0.0 ? en * std::exp(-s * mn) : 0.0);
-    b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15);
+    b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15, ep + en + ridge * std::fabs(b.v));
     if (b.done) break;
   }
   return b.v;
@@ -142,7 +142,8 @@ std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, 
     for (std::size_t j = 0; j < active.size(); ++j) {
       Bracket& b = state[static_cast<std::size_t>(active[j])];
       const double g = trials.weight(2 * j) - trials.weight(2 * j + 1) - ridge * b.v;
-      b.advance(g, trials.slope(2 * j) + trials.slope(2 * j + 1) + ridge, small);
+      b.advance(g, trials.slope(2 * j) + trials.slope(2 * j + 1) + ridge, small,
+                trials.weight(2 * j) + trials.weight(2 * j + 1) + ridge * std::fabs(b.v));
     }
   }
   std::vector<double> v(n_leaves);
@@ -174,12 +175,13 @@ double solve_step(const std::vector<LeafStatistics>& statistics, const std::vect
     std::vector<double> moves(value.size());
     for (std::size_t i = 0; i < value.size(); ++i) moves[i] = b.v * value[i];
     trials.run(all, moves);
-    double g = 0.0, slope = 0.0;
+    double g = 0.0, slope = 0.0, size = 0.0;
     for (std::size_t i = 0; i < value.size(); ++i) {
       g += value[i] * (trials.weight(2 * i) - trials.weight(2 * i + 1));
+      size += std::fabs(value[i]) * (trials.weight(2 * i) + trials.weight(2 * i + 1));
       slope += value[i] * value[i] * (trials.slope(2 * i) + trials.slope(2 * i + 1));
     }
-    b.advance(g, slope, 1e-15);
+    b.advance(g, slope, 1e-15, size);
   }
   return b.v;
 }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithm 1 over a shard of binned rows: one tree a round.
 
-A `Run` holds the shard (weights of the rows, in C++), the trees and coefficients so far, and one record a round. A
-round is a handful of numbers: sums over (leaf, class), from which come the leaf values, the edge rho and the step
-alpha; then the shard moves its weights. Weights are m-free: e = 1 at the start, omega = multiplicity / W, and all m
-and Z of the paper cancel.
+A `Run` holds the shard (weights of the rows, in C++), the trees and coefficients so far, and one record a
+round. A round is a handful of numbers: sums over (leaf, class), from which come the leaf values, the edge
+rho and the step alpha; then the shard moves its weights. Weights are m-free: e = 1 at the start, omega =
+multiplicity / W, and all m and Z of the paper cancel.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flat decision tree, and the conversation that grows one.
 
-A `Tree` is a tuple of arrays with an entry a node: root 0, the k-th split makes nodes 2k+1 (left), 2k+2 (right).
+A `Tree` is a tuple of arrays with an entry a node: root 0; the k-th split makes nodes 2k+1 (left) and 2k+2.
 """
 
 from __future__ import annotations
