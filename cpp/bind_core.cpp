@@ -7,34 +7,14 @@
 #include <memory>
 #include <optional>
 
+#include "bind_shard.hpp"
 #include "blocks.hpp"
-#include "border.hpp"
 #include "grower.hpp"
-#include "leaf_solver.hpp"
-#include "shard.hpp"
 
 namespace tada {
 namespace {
 
 using namespace nb::literals;
-
-template <class T>
-nb::object to_numpy(std::vector<T> values, std::vector<std::size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
-}
-
-template <class T>
-nb::object to_numpy(std::vector<T> values) {
-  const std::size_t n = values.size();
-  return to_numpy(std::move(values), {n});
-}
-
-template <class T>
-View<const T> const_view(const std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
 
 Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical,
                  std::size_t most) {
@@ -80,16 +60,6 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
   const View<const std::uint8_t> y{reinterpret_cast<const std::uint8_t*>(positive.data()), n_rows};
   return std::make_unique<Shard>(View<const Code>{codes.data(), n_columns * n_rows}, std::move(layout), y, m,
                                  k, whole, t, n_threads);
-}
-
-void check_node(const Shard& shard, std::int64_t node, const char* message) {
-  require(node >= 0 && static_cast<std::size_t>(node) < shard.n_nodes(), message);
-}
-
-View<const std::int32_t> checked_leaves(const Shard& shard, const Array<const std::int32_t, 1>& leaves) {
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    check_node(shard, leaves.data()[i], "leaves: no such node in this shard");
-  return view(leaves);
 }
 
 void check_exponent(int exponent) {
@@ -269,51 +239,6 @@ nb::object grow_here(Grower& grower, Shard& shard) {
   return to_numpy(grower.leaves());
 }
 
-using Statistics = Array<const double, 3>;
-
-std::vector<LeafStatistics> statistics_from(const Statistics& array, std::size_t n_leaves) {
-  require(array.shape(0) == n_leaves && array.shape(1) == 2 && array.shape(2) == 4,
-          "statistics: shape must be (leaves, 2, 4)");
-  std::vector<LeafStatistics> out;
-  for (const double* p = array.data(); out.size() < 2 * n_leaves; p += 4)
-    out.push_back({p[0], p[1], p[2], p[3]});
-  return out;
-}
-
-Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
-  return [&shard, ids](const auto& leaves, const auto& value, const auto& exponent,
-                       const auto& slope_exponent, const auto& slope_cap) {
-    std::vector<std::int32_t> some;
-    for (auto i : leaves) some.push_back(ids[static_cast<std::size_t>(i)]);
-    return shard.trial(const_view(some), const_view(value), const_view(exponent), const_view(slope_exponent),
-                       const_view(slope_cap));
-  };
-}
-
-// statistics: count, weight, least, most of each (leaf, class), as leaf_extremes and leaf_sums say them, in
-// units of one example.
-nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves, Statistics statistics,
-                              double ridge, double cap, double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
-  const auto sums = statistics_from(statistics, ids.size);
-  std::vector<double> v;
-  {
-    nb::gil_scoped_release released;
-    v = solve_leaves(sums, shard.s(), ridge, cap, most_multiplicity, trial_on(shard, ids));
-  }
-  return to_numpy(std::move(v));
-}
-
-double shard_solve_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
-                        Statistics statistics, double start, double cap, double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
-  const auto sums = statistics_from(statistics, ids.size);
-  nb::gil_scoped_release released;
-  return solve_step(sums, {value.data(), value.data() + value.size()}, shard.s(), start, cap,
-                    most_multiplicity, trial_on(shard, ids));
-}
-
 std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical,
                                     double t, std::size_t max_leaves, std::size_t max_depth, bool heaviest,
                                     double min_leaf_mass, std::uint64_t min_count, bool pure_allowed) {
@@ -356,11 +281,7 @@ void bind_core(nb::module_& m) {
       .def("trial", &shard_trial, "leaves"_a.noconvert(), "value"_a.noconvert(), "exponent"_a.noconvert(),
            "slope_exponent"_a.noconvert(), "slope_cap"_a.noconvert())
       .def("step", &shard_step, "leaves"_a.noconvert(), "value"_a.noconvert(), "alpha"_a, "clip"_a,
-           "exponent"_a, "loss_exponent"_a)
-      .def("solve_leaves", &shard_solve_leaves, "leaves"_a.noconvert(), "statistics"_a.noconvert(), "ridge"_a,
-           "cap"_a, "most_multiplicity"_a)
-      .def("solve_step", &shard_solve_step, "leaves"_a.noconvert(), "value"_a.noconvert(),
-           "statistics"_a.noconvert(), "start"_a, "cap"_a, "most_multiplicity"_a);
+           "exponent"_a, "loss_exponent"_a);
   nb::class_<Grower>(m, "Grower")
       .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a,
            "max_leaves"_a, "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)

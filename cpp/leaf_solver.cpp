@@ -37,9 +37,8 @@ struct Bracket {
 // after the trial (a weight grows with what it was).
 class Trials {
  public:
-  Trials(const std::vector<LeafStatistics>& statistics, double s, double most_multiplicity,
-         const Trial& trial)
-      : statistics_(statistics), s_(s), most_multiplicity_(most_multiplicity), trial_(trial) {}
+  Trials(const LeafTable& table, double s, double most_multiplicity, const Trial& trial)
+      : table_(table), s_(s), most_multiplicity_(most_multiplicity), trial_(trial) {}
 
   void run(const std::vector<std::int32_t>& leaves, const std::vector<double>& value) {
     exponent_.clear();
@@ -47,14 +46,13 @@ class Trials {
     std::vector<double> slope_cap;
     const double t = 1.0 - s_;
     for (std::size_t j = 0; j < 2 * leaves.size(); ++j) {
-      const LeafStatistics& pair = statistics_[2 * static_cast<std::size_t>(leaves[j / 2]) + j % 2];
+      const LeafSums& pair = table_[2 * static_cast<std::size_t>(leaves[j / 2]) + j % 2];
       const double v = j % 2 == 0 ? value[j / 2] : -value[j / 2];
-      const double most =
-          pair.count > 0.0 ? std::min(stepped(pair.most, v, s_), log_weight_cap(s_)) : -INFINITY;
+      const double most = most_after(pair, v, s_);
       // e^t grows with e for t >= 0; for t < 0 it has no bound, and a capped slope only makes a step longer.
-      const double steepest = most > -INFINITY ? std::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0) : 1.0;
+      const double steepest = most > -INFINITY ? fast::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0) : 1.0;
       slope_cap.push_back(std::min(steepest, 0x1p900));
-      exponent_.push_back(exact_exponent(most_multiplicity_ * std::exp(most)));
+      exponent_.push_back(exact_exponent(most_multiplicity_ * fast::exp(most)));
       slope_exponent_.push_back(exact_exponent(most_multiplicity_ * slope_cap.back()));
     }
     sums_ = trial_(leaves, value, exponent_, slope_exponent_, slope_cap);
@@ -63,7 +61,7 @@ class Trials {
   double slope(std::size_t j) const { return sums_[j].slope.value(slope_exponent_[j]); }
 
  private:
-  const std::vector<LeafStatistics>& statistics_;
+  const LeafTable& table_;
   double s_, most_multiplicity_;
   const Trial& trial_;
   std::vector<std::int32_t> exponent_, slope_exponent_;
@@ -71,10 +69,10 @@ class Trials {
 };
 
 // Where the root must lie: past it every weight of one class is off (t < 1) or one becomes infinite (t > 1).
-Bracket bracket_of(const LeafStatistics& p, const LeafStatistics& n, double s, double ridge, double cap) {
-  auto reach = [&](const LeafStatistics& off_first, const LeafStatistics& infinite_first) {
-    if (s > 0.0) return off_first.count > 0.0 ? std::exp(s * off_first.most) / s : 0.0;
-    if (s < 0.0 && infinite_first.count > 0.0) return std::exp(s * infinite_first.most) / -s;
+Bracket bracket_of(const LeafSums& p, const LeafSums& n, double s, double ridge, double cap) {
+  auto reach = [&](const LeafSums& off_first, const LeafSums& infinite_first) {
+    if (s > 0.0) return off_first.multiplicity > 0.0 ? fast::exp(s * off_first.most) / s : 0.0;
+    if (s < 0.0 && infinite_first.multiplicity > 0.0) return fast::exp(s * infinite_first.most) / -s;
     return cap;
   };
   Bracket b{-std::min(cap, reach(n, p)), std::min(cap, reach(p, n))};
@@ -82,9 +80,9 @@ Bracket bracket_of(const LeafStatistics& p, const LeafStatistics& n, double s, d
   if (ridge > 0.0) {
     b.low = std::max(b.low, std::min(0.0, g / ridge));
     b.high = std::min(b.high, std::max(0.0, g / ridge));
-  } else if (n.weight == 0.0 && n.count == 0.0) {
+  } else if (n.weight == 0.0 && n.multiplicity == 0.0) {
     b.low = b.high;
-  } else if (p.weight == 0.0 && p.count == 0.0) {
+  } else if (p.weight == 0.0 && p.multiplicity == 0.0) {
     b.high = b.low;
   }
   if (g >= 0.0) b.low = std::max(b.low, 0.0);
@@ -95,15 +93,15 @@ Bracket bracket_of(const LeafStatistics& p, const LeafStatistics& n, double s, d
 }
 
 // The root when all rows of a class have its mean weight.
-double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, double ridge, Bracket b) {
-  const double lp = std::log(p.weight / p.count), ln = std::log(n.weight / n.count);
+double two_weights(const LeafSums& p, const LeafSums& n, double s, double ridge, Bracket b) {
+  const double lp = fast::log(p.weight / p.multiplicity), ln = fast::log(n.weight / n.multiplicity);
   for (int i = 0; i < kPasses; ++i) {
-    const double mp = p.count > 0.0 ? stepped(lp, b.v, s) : -INFINITY;
-    const double mn = n.count > 0.0 ? stepped(ln, -b.v, s) : -INFINITY;
-    const double ep = p.count * std::exp(mp), en = n.count * std::exp(mn);
+    const double mp = p.multiplicity > 0.0 ? stepped(lp, b.v, s) : -INFINITY;
+    const double mn = n.multiplicity > 0.0 ? stepped(ln, -b.v, s) : -INFINITY;
+    const double ep = p.multiplicity * fast::exp(mp), en = n.multiplicity * fast::exp(mn);
     // e^t = e / e^s, and 0 where the weight is off.
     const double slope =
-        (ep > 0.0 ? ep * std::exp(-s * mp) : 0.0) + (en > 0.0 ? en * std::exp(-s * mn) : 0.0);
+        (ep > 0.0 ? ep * fast::exp(-s * mp) : 0.0) + (en > 0.0 ? en * fast::exp(-s * mn) : 0.0);
     b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15, ep + en + ridge * std::fabs(b.v));
     if (b.done) break;
   }
@@ -112,12 +110,12 @@ double two_weights(const LeafStatistics& p, const LeafStatistics& n, double s, d
 
 }  // namespace
 
-std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge,
-                                 double cap, double most_multiplicity, const Trial& trial) {
-  const std::size_t n_leaves = statistics.size() / 2;
+std::vector<double> solve_leaves(const LeafTable& table, double s, double ridge, double cap,
+                                 double most_multiplicity, const Trial& trial) {
+  const std::size_t n_leaves = table.size() / 2;
   std::vector<Bracket> state(n_leaves);
   for (std::size_t i = 0; i < n_leaves; ++i) {
-    const LeafStatistics &p = statistics[2 * i], &n = statistics[2 * i + 1];
+    const LeafSums &p = table[2 * i], &n = table[2 * i + 1];
     state[i] = bracket_of(p, n, s, ridge, cap);
     if (!state[i].done && (p.weight > 0.0 || n.weight > 0.0)) {
       const double start = two_weights(p, n, s, ridge, state[i]);
@@ -128,7 +126,7 @@ std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, 
   // A step this small (relative) leaves an error of its square, but for kinks: the slope jumps where a weight
   // switches off for t <= 0.
   const double small = s < 1.0 ? 1e-7 : 1e-13;
-  Trials trials(statistics, s, most_multiplicity, trial);
+  Trials trials(table, s, most_multiplicity, trial);
   for (int pass = 0; pass < kPasses; ++pass) {
     std::vector<std::int32_t> active;
     std::vector<double> value;
@@ -151,18 +149,18 @@ std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, 
   return v;
 }
 
-double solve_step(const std::vector<LeafStatistics>& statistics, const std::vector<double>& value, double s,
-                  double start, double cap, double most_multiplicity, const Trial& trial) {
+double solve_step(const LeafTable& table, const std::vector<double>& value, double s, double start,
+                  double cap, double most_multiplicity, const Trial& trial) {
   // Past the bracket one sign of u is all off (t < 1), or a weight is infinite (t > 1). Index 1: rows with u
   // > 0.
   double off[2] = {0.0, 0.0}, infinite[2] = {cap, cap};
   bool any[2] = {false, false};
   std::vector<std::int32_t> all(value.size());
-  for (std::size_t i = 0; i < statistics.size(); ++i) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
     all[i / 2] = static_cast<std::int32_t>(i / 2);
     const double u = i % 2 == 0 ? value[i / 2] : -value[i / 2];
-    if (u == 0.0 || statistics[i].count == 0.0) continue;
-    const double end = std::exp(s * statistics[i].most) / std::fabs(s * u);
+    if (u == 0.0 || table[i].multiplicity == 0.0) continue;
+    const double end = fast::exp(s * table[i].most) / std::fabs(s * u);
     any[u > 0.0] = true;
     off[u > 0.0] = std::max(off[u > 0.0], end);
     infinite[u > 0.0] = std::min(infinite[u > 0.0], end);
@@ -170,7 +168,7 @@ double solve_step(const std::vector<LeafStatistics>& statistics, const std::vect
   Bracket b = s > 0.0 ? Bracket{-off[0], off[1]} : Bracket{-infinite[1], infinite[0]};
   if (!any[0] || !any[1]) return any[1] ? b.high : any[0] ? b.low : 0.0;  // all right, or all wrong
   b.v = start > b.low && start < b.high ? start : b.middle();
-  Trials trials(statistics, s, most_multiplicity, trial);
+  Trials trials(table, s, most_multiplicity, trial);
   for (int pass = 0; pass < kPasses && b.low < b.high && !b.done; ++pass) {
     std::vector<double> moves(value.size());
     for (std::size_t i = 0; i < value.size(); ++i) moves[i] = b.v * value[i];

@@ -11,13 +11,10 @@
 #include <functional>
 #include <vector>
 
+#include "leaf_table.hpp"
 #include "shard.hpp"
 
 namespace tada {
-
-struct LeafStatistics {
-  double count, weight, least, most;  // multiplicity, sum w e, log weights of the rows that are on
-};
 
 // A trial of `value` (by leaf) on some leaves; the rest by (leaf, class), as in Shard::trial.
 using Trial = std::function<std::vector<TrialSums>(
@@ -25,13 +22,13 @@ using Trial = std::function<std::vector<TrialSums>(
     const std::vector<std::int32_t>& exponent, const std::vector<std::int32_t>& slope_exponent,
     const std::vector<double>& slope_cap)>;
 
-// statistics: index 2 * leaf + class. |v| <= cap. most_multiplicity bounds the multiplicity of a row.
-std::vector<double> solve_leaves(const std::vector<LeafStatistics>& statistics, double s, double ridge,
-                                 double cap, double most_multiplicity, const Trial& trial);
+// |v| <= cap. most_multiplicity bounds the multiplicity of a row.
+std::vector<double> solve_leaves(const LeafTable& table, double s, double ridge, double cap,
+                                 double most_multiplicity, const Trial& trial);
 
 // The exact step (6): alpha with sum w u e(alpha) = 0 for u = y value, decreasing in alpha; |alpha| <= cap
 // for t >= 1.
-double solve_step(const std::vector<LeafStatistics>& statistics, const std::vector<double>& value, double s,
-                  double start, double cap, double most_multiplicity, const Trial& trial);
+double solve_step(const LeafTable& table, const std::vector<double>& value, double s, double start,
+                  double cap, double most_multiplicity, const Trial& trial);
 
 }  // namespace tada

@@ -4,8 +4,9 @@
 #include "border.hpp"
 
 namespace tada {
-void bind_core(nb::module_& m);  // Shard, Grower
-void bind_data(nb::module_& m);  // bins, codes, Forest
+void bind_core(nb::module_& m);    // Shard, Grower
+void bind_leaves(nb::module_& m);  // the driver's arithmetic on sums by leaf
+void bind_data(nb::module_& m);    // bins, codes, Forest
 }  // namespace tada
 
 NB_MODULE(_core, m) {
@@ -16,5 +17,6 @@ NB_MODULE(_core, m) {
   m.attr("debug") = true;
 #endif
   tada::bind_core(m);
+  tada::bind_leaves(m);
   tada::bind_data(m);
 }

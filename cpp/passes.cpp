@@ -178,7 +178,7 @@ Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> v
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) move[leaf] = alpha * value[leaf];
   Moments total;
   total.least = fast::kInf;
-  const double capped_weight = std::exp(log_weight_cap(s_)) * (1.0 - 1e-9);
+  const double capped_weight = fast::exp(log_weight_cap(s_)) * (1.0 - 1e-9);
   const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
   std::vector<Moments> part(n_chunks, total);
   pool_.run(n_chunks, [&](std::size_t chunk) {

@@ -29,7 +29,7 @@ struct NodeRows {
   std::size_t size(int k) const { return end[k] - begin[k]; }
 };
 
-// What a (leaf, class) says of itself before a step. Index 2 * leaf + class in vectors of these.
+// What a (leaf, class) says of its rows before a step. Index 2 * leaf + class in vectors of these.
 struct LeafExtremes {
   std::uint64_t count = 0;     // multiplicity, in the units of the cells
   std::uint64_t off = 0;       // of it, weights that are off

@@ -58,18 +58,12 @@ class Settings(NamedTuple):
 
 
 class _Leaves(NamedTuple):
-    """Sums over the rows of (leaf, class), class 0 positive: arrays of shape (leaves, 2)."""
+    """The leaves of the tree just grown, and sums over the rows of each (leaf, class), class 0 positive."""
 
     ids: NDArray[np.int32]
-    weight: Array  # sum of multiplicity times e
-    multiplicity: Array
-    off: Array  # of it, with weight 0
-    least: Array  # log weights of the rows that are on; inf where there are none
-    most: Array  # -inf where there are none
-
-    def statistics(self) -> Array:
-        """Return the arrays as the core's solvers take them, shape (leaves, 2, 4)."""
-        return np.stack([self.multiplicity, self.weight, self.least, self.most], axis=-1)
+    # (leaves, 2, 5): sum of multiplicity times e; multiplicity; of it, rows whose weight is off; least and
+    # largest log weight of the rows that are on.
+    table: Array
 
 
 class Run:
@@ -144,14 +138,12 @@ class Run:
             self._stop("no split", grown, leaves)
             return
         values, n_capped = self._leaf_values(leaves)
-        A = self._largest_ratio(leaves, values)
-        rho, e_dagger, mass_off = self._edge(leaves, values, A)
+        rho, A, off = self._edge(leaves, values)
         alpha = self._coefficient(leaves, values, rho, A)
         if alpha == 0.0 or not values.any() or (self.settings.leveraging != "unit" and abs(rho) < 1e-15):
             self._stop("edge zero", grown, leaves)
             return
-        factor = boosting.bound_factor(rho, e_dagger, mass_off, self._loss, self.settings.t)
-        self._apply(grown, leaves, values, alpha, rho, factor, n_capped)
+        self._apply(grown, leaves, values, alpha, rho, off, n_capped)
         whole_step = self.settings.leveraging != "unit" and self.settings.learning_rate == 1.0
         if self._loss == 0.0 or (abs(rho) == 1.0 and self.settings.t <= 1.0 and whole_step):
             self.stop_reason = "perfect"
@@ -182,12 +174,10 @@ class Run:
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
         # Q masses: with all weights at 1 psi_t of them is the prior's link, whatever leaf_values says.
-        values, n_capped = self._capped(
-            losses.leaf_link(leaves.weight[:, 0], leaves.weight[:, 1], self.settings.t), 1.0
-        )
-        rho, e_dagger, mass_off = self._edge(leaves, values, self._largest_ratio(leaves, values))
-        factor = boosting.bound_factor(rho, e_dagger, mass_off, self._loss, self.settings.t)
-        self._apply(grown, leaves, values, 1.0, rho, factor, n_capped)
+        weight = leaves.table[:, :, 0]
+        values, n_capped = self._capped(losses.leaf_link(weight[:, 0], weight[:, 1], self.settings.t), 1.0)
+        rho, _, off = self._edge(leaves, values)
+        self._apply(grown, leaves, values, 1.0, rho, off, n_capped)
 
     # One tree.
 
@@ -203,11 +193,7 @@ class Run:
         return self._grower.tree(), self._leaves(ids)
 
     def _leaves(self, ids: NDArray[np.int32]) -> _Leaves:
-        count, extremes = self._shard.leaf_extremes(ids)
-        counts, least, most = count * self._unit, extremes[..., 0], np.ascontiguousarray(extremes[..., 1])
-        exponents = _core.exact_exponents(self._most_multiplicity * np.exp(most))
-        weight = _value(self._shard.leaf_sums(ids, exponents), exponents)
-        return _Leaves(ids, weight, counts[..., 0], counts[..., 1], least, most)
+        return _Leaves(ids, _core.leaf_table(self._shard, ids, self._unit, self._most_multiplicity))
 
     # Leaf values.
 
@@ -215,14 +201,15 @@ class Run:
         t, rule = self.settings.t, self.settings.leaf_values
         if rule == "exact":
             cap = _CAP / self.settings.learning_rate if t >= 1.0 else math.inf
-            values: Array = self._shard.solve_leaves(
-                leaves.ids, leaves.statistics(), float(self.settings.leaf_ridge), cap, self._most_multiplicity
+            values: Array = _core.solve_leaves(
+                self._shard, *leaves, float(self.settings.leaf_ridge), cap, self._most_multiplicity
             )
             return values, int(np.count_nonzero(np.abs(values) >= cap))
         with np.errstate(all="ignore"):  # a leaf whose rows are all off has no value: 0
             link = losses.leaf_link if rule == "theorem_a" else losses.canonical_leaf
+            weight = leaves.table[:, :, 0]
             values = np.nan_to_num(
-                link(leaves.weight[:, 0], leaves.weight[:, 1], t), nan=0.0, posinf=np.inf, neginf=-np.inf
+                link(weight[:, 0], weight[:, 1], t), nan=0.0, posinf=np.inf, neginf=-np.inf
             )
         return self._capped(values, self.settings.learning_rate)
 
@@ -234,31 +221,14 @@ class Run:
 
     # The edge and the coefficient.
 
-    def _largest_ratio(self, leaves: _Leaves, values: Array) -> float:
-        """A = max |u_i| / e_i^(1-t) over the rows that are on."""
-        s = 1.0 - self.settings.t
-        on = np.isfinite(leaves.most)
-        if not on.any():
-            return 0.0
-        log_power = s * (leaves.least if s > 0 else leaves.most)[on]
-        size = np.broadcast_to(np.abs(values)[:, None], on.shape)
-        return float(np.max(size[on] * np.exp(-log_power)))
-
-    def _edge(self, leaves: _Leaves, values: Array, A: float) -> tuple[float, float, float]:
-        """Return rho of (10), the stand-in weight of the rows that are off, and their share."""
-        total = self._total
-        off = leaves.off
-        has_off = off.any(axis=1)
+    def _edge(self, leaves: _Leaves, values: Array) -> tuple[float, float, tuple[float, float]]:
+        """Return rho of (10), A = max |u_i| / e_i^(1-t) where on, and e_dagger and the share of the rest."""
+        t, total = self.settings.t, self._total
+        A, edge, off_edge, off_largest, off = _core.edge_sums(leaves.table, values, t)
         rho, e_dagger = boosting.normalised_edge(
-            float(values @ (leaves.weight[:, 0] - leaves.weight[:, 1])) / total,
-            self._loss,
-            A,
-            float(values @ (off[:, 0] - off[:, 1])) / total,
-            float(np.abs(values[has_off]).max()) if has_off.any() else 0.0,
-            float(off.sum()) / total,
-            self.settings.t,
+            edge / total, self._loss, A, off_edge / total, off_largest, off / total, t
         )
-        return rho, e_dagger, float(off.sum()) / total
+        return rho, A, (e_dagger, off / total)
 
     def _coefficient(self, leaves: _Leaves, values: Array, rho: float, A: float) -> float:
         rule, rate = self.settings.leveraging, self.settings.learning_rate
@@ -269,21 +239,10 @@ class Run:
         largest = _CAP / (rate * float(np.abs(values).max())) if self.settings.t >= 1.0 else math.inf
         start = boosting.closed_step(rho, A, self.settings.t)
         if rule == "exact":
-            start = self._shard.solve_step(
-                leaves.ids, values, leaves.statistics(), start, largest, self._most_multiplicity
+            start = _core.solve_step(
+                self._shard, leaves.ids, values, leaves.table, start, largest, self._most_multiplicity
             )
         return rate * min(max(start, -largest), largest)
-
-    def _stepped_most(self, leaves: _Leaves, moves: Array) -> float:
-        """Return the largest log weight after the step; a weight grows with what it was.
-
-        Tight, because the sums of the step are rounded relative to it.
-        """
-        s = 1.0 - self.settings.t
-        some = leaves.multiplicity > 0.0
-        c = moves[:, None] * np.array([1.0, -1.0])
-        pairs = zip(leaves.most[some].tolist(), c[some].tolist(), strict=True)
-        return float(max(_core.stepped(most, move, s) for most, move in pairs))
 
     # The step.
 
@@ -294,33 +253,41 @@ class Run:
         values: Array,
         alpha: float,
         rho: float,
-        factor: float,
+        off: tuple[float, float],
         capped: int,
     ) -> None:
         settings, t = self.settings, self.settings.t
         s = 1.0 - t
-        most = min(self._stepped_most(leaves, alpha * values), 600.0 / max(1.0, 1.0 + s))
-        exponent = _core.exact_exponent(self._most_multiplicity * math.exp(most))
-        loss_exponent = _core.exact_exponent(self._most_multiplicity * math.exp((2.0 - t) * most))
         clip = 1.0 / abs(s) if settings.clip and s != 0.0 else math.inf
-        sums, extremes = self._shard.step(leaves.ids, values, alpha, clip, exponent, loss_exponent)
         before, total = self._loss, self._total
-        self._loss = float(_value(sums[0:2], loss_exponent)) / total
-        self._sum_weight = float(_value(sums[2:4], exponent))
-        least, most_power, self._most_weight, self._most_fixed = extremes.tolist()
+        (
+            loss,
+            self._sum_weight,
+            least,
+            most,
+            self._most_weight,
+            self._most_fixed,
+            _,
+            wrong,
+            n_off,
+            n_capped,
+        ) = _core.step(self._shard, leaves.ids, values, leaves.table, alpha, clip, self._most_multiplicity)
+        self._loss = loss / total
 
         t_star = 1.0 / (2.0 - t)
         Z = (self._loss / before) ** t_star
         mu = alpha / (total ** (1.0 - t_star) * before ** (1.0 - t_star))
-        # |rho| = 1 stands for all that rounds to it; K_t is then known no better than by the loss.
-        self._bound *= max(factor, self._loss / before) if abs(rho) == 1.0 else factor
         certified = settings.learning_rate == 1.0 and settings.leveraging in ("closed", "exact")
+        if certified:
+            factor = boosting.bound_factor(rho, *off, before, t)
+            # |rho| = 1 stands for all that rounds to it; K_t is then known no better than by the loss.
+            self._bound *= max(factor, self._loss / before) if abs(rho) == 1.0 else factor
         bound = math.nan if settings.clip and t > 1.0 else self._bound if certified else self._loss
         share = 1.0 / (total * self._loss) if self._loss > 0.0 else 0.0
-        wrong = int(sums[5]) * self._unit / total
+        error = wrong * self._unit / total
         self._records.append(
-            (rho, mu, alpha, Z, self._loss, bound, wrong, math.nan, least * share, most_power * share,
-             int(sums[6]), int(sums[7]) + capped)
+            (rho, mu, alpha, Z, self._loss, bound, error, math.nan, least * share, most * share, n_off,
+             n_capped + capped)
         )  # fmt: skip
         self.trees.append(to_tree(grown, self.bins, leaves.ids, values, self._unit))
         self.alphas.append(alpha)
@@ -356,8 +323,3 @@ def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64]
     bits = 61 - math.frexp(largest)[1] - n.bit_length()
     counts = np.maximum(np.rint(np.ldexp(multiplicity, bits)), multiplicity > 0)
     return False, math.ldexp(1.0, -bits), counts.astype(np.uint64)
-
-
-def _value(limbs: NDArray[np.int64], exponent: int | NDArray[np.int32]) -> Array:
-    """Return the sum that two limbs (last axis) stand for."""
-    return np.ldexp(limbs[..., 0] + limbs[..., 1] * 2.0**-32, -exponent)
