@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tadaboost import measures
-from tadaboost.calculus import exp_t, log_t, star, tempered_product
+from tadaboost.calculus import exp_t, log_t, star, tempered_difference, tempered_product
 
 from . import oracle
 
@@ -71,6 +71,9 @@ def test_natural_parameters_and_cumulant_describe_the_measure(seed, t):  # Lemma
     theta = measures.natural(q, t)
     assert measures.cumulant(theta, t) == pytest.approx(float(log_t(1 / q[-1], t)), rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(measures.from_natural(theta, t), q, rtol=1e-8, atol=1e-10)
+    if t < 1:
+        G = measures.cumulant(theta, t)
+        np.testing.assert_allclose(exp_t(tempered_difference(theta, G, t), t), q[:-1], rtol=1e-8, atol=1e-10)
 
 
 @given(seed=SEED, t=TEMPERATURE)
@@ -198,6 +201,14 @@ def test_an_edge_of_zero_changes_nothing():
     np.testing.assert_allclose(got.q, q, rtol=1e-15)
     balanced = measures.project([0.5, 0.5, 0.5, 0.5], [1.0, -1.0, 1.0, -1.0], 0.0)
     assert (balanced.status, balanced.mu) == ("ok", 0.0)
+
+
+def test_an_edge_of_rounding_noise_switches_no_row_back_on():
+    # The rows that are on have weights 2, 1, 1 (times .22) and edges 1, -1, -1: 0 on paper, not in float64.
+    q = np.array([0.0, 0.44103481920751072, 0.22051740960375527, 0.22051740960375537])
+    got = measures.project(q / 0.99, [1.0, 1.0, -1.0, -1.0], 0.5, [3.0, 1.0, 1.0, 1.0])
+    assert got.mu == 0.0
+    assert got.q[0] == 0.0
 
 
 def test_z_is_not_convex_below_0_though_its_power_is():
