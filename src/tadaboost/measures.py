@@ -451,7 +451,7 @@ def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -
         cap = 1.0 / (-s * float(np.max(slope[u < 0])))
     else:
         cap = np.inf
-    low, high = 0.0, min(scale, cap if s > 0 else cap / 2)
+    low, high = 0.0, min(scale, cap)  # for t in (1, 2) scale is the smaller
     while edge(high) > 0:
         low, high = high, min(2 * high, cap if s > 0 else (high + cap) / 2)
         if low == high:
