@@ -285,6 +285,7 @@ def test_no_closed_step_switches_a_weight_off_unless_the_edge_is_perfect(seed, t
     H, y = game(seed)
     run = boost(H, y, t)
     assert np.all(np.abs(run.rho) <= 1)
+    assume(run.stop_reason != "infinite")
     assert np.all(np.abs(run.mu * run.R * (1 - t)) <= 1 + 1e-12)
     if np.all(np.abs(run.rho) < 0.99):  # else the tanh of (11) rounds to 1
         assert not run.off.any()

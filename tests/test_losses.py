@@ -226,7 +226,8 @@ def test_the_tempered_loss_is_1_at_0_and_has_its_clamps():
 def test_k_t_is_even_the_bayes_risk_of_the_edge_and_below_its_envelope(rho, t):
     value = float(losses.k_t(rho, t))
     assert value == losses.k_t(-rho, t)
-    assert value == pytest.approx(float(losses.bayes_risk((1 + rho) / 2, t)), rel=1e-9, abs=1e-14)
+    if abs(rho) < 1 - 1e-6:  # else (1 + rho)/2 rounds away the distance to 1
+        assert value == pytest.approx(float(losses.bayes_risk((1 + rho) / 2, t)), rel=1e-9)
     if t >= 0:
         assert value <= losses.k_t_envelope(rho, t) * (1 + 4 * EPS)
 

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tadaboost import measures
-from tadaboost.calculus import exp_t, log_t, star, tempered_product
+from tadaboost.calculus import exp_t, log_t, star, tempered_difference, tempered_product
 
 from . import oracle
 
@@ -71,6 +71,9 @@ def test_natural_parameters_and_cumulant_describe_the_measure(seed, t):  # Lemma
     theta = measures.natural(q, t)
     assert measures.cumulant(theta, t) == pytest.approx(float(log_t(1 / q[-1], t)), rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(measures.from_natural(theta, t), q, rtol=1e-8, atol=1e-10)
+    if t < 1:
+        G = measures.cumulant(theta, t)
+        np.testing.assert_allclose(exp_t(tempered_difference(theta, G, t), t), q[:-1], rtol=1e-8, atol=1e-10)
 
 
 @given(seed=SEED, t=TEMPERATURE)
@@ -200,6 +203,33 @@ def test_an_edge_of_zero_changes_nothing():
     assert (balanced.status, balanced.mu) == ("ok", 0.0)
 
 
+@pytest.mark.parametrize("u0", [0.3, 0.7, 1.1, 1.3, 1.7, 2.3, 2.9, 3.1])
+def test_a_row_that_reaches_its_clamp_at_the_root_is_off_in_spite_of_rounding(u0):
+    mu = 2 * 0.3 / u0  # t = 1/2: takes all of a weight 0.3^2; the other two rows meet at weights 0.9^2
+    q = np.array([0.3, 0.9 + 0.1 * mu, 0.9 - 0.1 * mu]) ** 2
+    got = measures.project(q, [u0, 0.2, -0.2], 0.5)
+    assert got.mu == pytest.approx(mu, rel=1e-12)
+    assert got.q[0] == 0.0
+
+
+@pytest.mark.parametrize("t", [1.1, 1.5, 1.9])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_root_next_to_the_pole_is_found(t, sign):
+    n, u = np.array([1.0, 1e-6]), sign * np.array([1.0, -1.0])
+    q = measures.normalize([1.0, 1.0], t, n)
+    got = measures.project(q, u, t, n)
+    assert got.q[1] == pytest.approx(1e6 * got.q[0], rel=1e-6)
+    assert np.sum(n * got.q ** (2 - t)) == pytest.approx(1, rel=1e-12)
+
+
+def test_an_edge_of_rounding_noise_switches_no_row_back_on():
+    # The rows that are on have weights 2, 1, 1 (times .22) and edges 1, -1, -1: 0 on paper, not in float64.
+    q = np.array([0.0, 0.44103481920751072, 0.22051740960375527, 0.22051740960375537])
+    got = measures.project(q / 0.99, [1.0, 1.0, -1.0, -1.0], 0.5, [3.0, 1.0, 1.0, 1.0])
+    assert got.mu == 0.0
+    assert got.q[0] == 0.0
+
+
 def test_z_is_not_convex_below_0_though_its_power_is():
     t, q, u = -2.0, measures.normalize([1.0, 1.0, 1.0], -2.0), np.array([1.0, 1.0, -1.0])
     mu = np.linspace(-0.2, 0.2, 81)
@@ -260,7 +290,7 @@ def test_clipped_sums_depend_on_the_order_and_have_none_with_the_plain_sum():
         ),
         (lambda: measures.project([0.6], [1.0], 0.0, [-1.0]), r"^n must be >= 0, got -1\.0$"),
         (lambda: measures.normalize([0.0, 0.0], 0.5), r"^q has no mass"),
-        (lambda: measures.natural([1.0, 0.0], 0.5), r"^q: the last weight is the base"),
+        (lambda: measures.natural([1.0, 1.0, 0.0], 0.5), r"^q: the last weight is the base"),
         (lambda: measures.relative_entropy([1.0], [-1.0], 0.5), r"^q2 must be >= 0, got -1\.0$"),
         (lambda: measures.clipped_sum([1.0], -1.0), r"^delta must be >= 0, got -1\.0$"),
         (

@@ -16,11 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from tadaboost.calculus import Array, exp_t, limits, log_t, star, tempered_difference
+from tadaboost.calculus import Array, exp_t, limits, log_t, star
 
 # A row of the exact projection counts as switched off when its weight^(1-t) falls by all but this fraction:
 # the root mu carries a few rounding errors, so a row that is exactly 0 on paper lands this close to it.
 _SWITCH_OFF = 4e-15
+# An edge this small beside the sum of its terms' sizes is their rounding error.
+_NO_EDGE = 1e-15
 
 
 class Projection(NamedTuple):
@@ -160,7 +162,7 @@ def cumulant(theta: ArrayLike, t: ArrayLike) -> Array:
 
 
 def from_natural(theta: ArrayLike, t: ArrayLike) -> Array:
-    """Return the co-simplex measure exp_t(theta (-)_t G_t(theta)) of natural parameters, Definition A.
+    """Return the measure exp_t(theta) / exp_t(G) = exp_t(theta (-)_t G) of natural parameters, Definition A.
 
     Parameters
     ----------
@@ -180,7 +182,8 @@ def from_natural(theta: ArrayLike, t: ArrayLike) -> Array:
     """
     parameters = np.asarray(theta, np.float64)
     full = np.concatenate([parameters, np.zeros_like(parameters[..., :1])], axis=-1)
-    return exp_t(tempered_difference(full, _column(cumulant(theta, t)), _column(t)), _column(t))
+    # exp_t(G) is the norm (sum exp_t^(2-t))^(t*); G itself has no digits left near its pole at t > 1.
+    return normalize(exp_t(full, _column(t)), t)
 
 
 def relative_entropy(q1: ArrayLike, q2: ArrayLike, t: ArrayLike) -> Array:
@@ -416,10 +419,16 @@ def _zero_edge(log_q: Array, u: Array, t: float, n: Array) -> float:
     def edge(mu: float) -> float:
         log_e = tilt(log_q, u, mu, t) + log_n
         top = np.max(log_e)
-        # All rows off can only happen by rounding, at the end of a bracket.
-        return float(np.sum(np.exp(log_e - top) * u)) if top > -np.inf else 0.0
+        if (
+            top == -np.inf
+        ):  # by rounding, at the end of a bracket; or before it all, and then nothing need move
+            return 0.0
+        terms = np.exp(log_e - top) * u
+        total = float(np.sum(terms))
+        # Rounding noise is no edge: a step on it would switch rows that are off on, with noise as weight.
+        return total if abs(total) > _NO_EDGE * np.sum(np.abs(terms)) else 0.0
 
-    at_zero = edge(0.0) if np.any(log_q > -np.inf) else 0.0
+    at_zero = edge(0.0)
     if at_zero == 0.0:
         return 0.0
     # The case of a negative root is the other one seen in a mirror.
@@ -442,7 +451,7 @@ def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -
         cap = 1.0 / (-s * float(np.max(slope[u < 0])))
     else:
         cap = np.inf
-    low, high = 0.0, min(scale, cap if s > 0 else cap / 2)
+    low, high = 0.0, min(scale, cap)  # for t in (1, 2) scale is the smaller
     while edge(high) > 0:
         low, high = high, min(2 * high, cap if s > 0 else (high + cap) / 2)
         if low == high:
