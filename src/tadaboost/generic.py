@@ -132,7 +132,7 @@ class GenericRun:
         return np.array(self._records, rounds.ROUND)
 
     def weights(self) -> Array:
-        """Co-densities before the first round and after each, shape (rounds + 1, rows), if they were recorded."""
+        """Co-densities before the first round and after each, shape (rounds + 1, rows), if recorded."""
         if self._recorded is None:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
