@@ -439,7 +439,7 @@ class TemperedTreeClassifier(TemperedClassifier):
     Attributes
     ----------
     tree_ : Tree
-        The tree; `tree.node_reals` gives the reals of its inner nodes (Figure 2).
+        The tree; `tree.node_reals` gives its other encoding in Figure 2, a real in each node.
     loss_ : float
         Mean tempered exponential loss (15) of the training rows. With the leaves of theorem A it is the tree
         loss (64), the sum over leaves of (share of rows) L_t(share of positives), which no others undercut.
