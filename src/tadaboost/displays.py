@@ -50,6 +50,7 @@ def plot_k_t(t: Sequence[float] = (-np.inf, -1.0, 0.0, 0.5, 1.0, 1.5), ax: Any =
     for value, colour in zip(t, _colours(len(t)), strict=True):
         axes.plot(rho, losses.k_t(rho, value), color=colour, label=_name(value))
     axes.set(xlabel=r"normalised edge $\rho$", ylabel=r"$K_t(\rho)$", xlim=(-1, 1), ylim=(0, 1.03))
+    axes.set_xticks(np.linspace(-1, 1, 5))
     axes.legend(loc="lower center", ncols=2)
     return axes
 
