@@ -69,6 +69,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     categorical_features: ArrayLike | None
     class_weight: dict[Any, float] | str | None
     n_jobs: int | None
+    estimator: Any = None  # a weak learner in place of trees, where a subclass takes one
     classes_: NDArray[Any]
     n_features_in_: int
 
@@ -93,8 +94,8 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             **step,
         )
 
-    def _start(self, X: Any, y: Any, sample_weight: Any, record_weights: bool = False) -> rounds.Run:
-        """Check everything, learn levels, classes and bins, and give the run that will grow the trees."""
+    def _start(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Check everything, learn levels and classes, and give the run that will make the model."""
         self._validate_params()
         table = frame.open_table(X)
         labels = target.check_labels(y)
@@ -102,7 +103,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         weight = target.weigh(labels, sample_weight, self.class_weight)
         present = None if weight is None else weight > 0
         classes = target.two_classes(labels if present is None else labels[present])
-        if weight is not None:
+        if weight is not None and self.estimator is None:
             ridge = self.leaf_ridge if self.leaf_values == "exact" else 0.0
             target.warn_if_light(weight[weight > 0], self.min_samples_leaf, ridge)
         schema = frame.learn_schema(table, self.categorical_features, present)
@@ -116,15 +117,28 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self._temperature = settings.t
         self._clip_at = 1 / abs(1 - settings.t) if settings.clip and settings.t != 1 else math.inf
 
-        n_threads = n_threads_of(self.n_jobs)
+        # A single class is class 0: one pure leaf, whose score says that the absent class has probability 0.
+        positive = labels == classes[1] if len(classes) == 2 else np.zeros(len(labels), bool)
+        return self._run(X, matrix, positive, weight)
+
+    def _run(
+        self,
+        X: Any,
+        matrix: frame.Matrix,
+        positive: NDArray[np.bool_],
+        weight: Floats | None,
+        record_weights: bool = False,
+    ) -> Any:
+        """Give the run that grows trees on the matrix of X."""
+        n_threads, schema = n_threads_of(self.n_jobs), self._schema
         levels = frame.n_levels(schema)
         bins = binning.fit_bins(
             matrix, frame.is_categorical(schema), levels, int(self.max_bins), weight, n_threads=n_threads
         )
         codes = binning.encode(matrix, bins, n_threads=n_threads)
-        # A single class is class 0: one pure leaf, whose score says that the absent class has probability 0.
-        positive = labels == classes[1] if len(classes) == 2 else np.zeros(len(labels), bool)
-        return rounds.Run(codes, bins, positive, weight, settings, n_threads, record_weights=record_weights)
+        return rounds.Run(
+            codes, bins, positive, weight, self._settings(), n_threads, record_weights=record_weights
+        )
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that one that is interrupted leaves an unfitted model, not a mixed one."""
@@ -133,6 +147,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.__dict__.pop("_compiled", None)
 
     def _matrix(self, X: Any) -> frame.Matrix:
+        """Check that X is a table like that of `fit`, and read it."""
         check_is_fitted(self)
         table = frame.open_table(X)
         validate_data(self, X, reset=False, skip_check_array=True)

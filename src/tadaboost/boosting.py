@@ -166,7 +166,7 @@ class Trajectory(NamedTuple):
     stop_reason: Literal["rounds", "perfect", "infinite"]
 
 
-class _Round(NamedTuple):
+class Round(NamedTuple):
     """A line of the trajectory, in the order of its fields."""
 
     rho: float
@@ -225,8 +225,8 @@ def boost(
     outputs, labels, weight = _checked(H, y, t, sample_weight, leveraging)
     counts = weight > 0
     multiplicity = float(np.sum(weight))
-    state = _State(t, weight[counts] / multiplicity, multiplicity)
-    rounds: list[_Round] = []
+    state = State(t, weight[counts] / multiplicity, multiplicity)
+    rounds: list[Round] = []
     stop: Literal["rounds", "perfect", "infinite"] = "rounds"
     for h in outputs:
         rounds.append(state.step((h * labels)[counts], leveraging))
@@ -244,7 +244,7 @@ def boost(
         )
         return full
 
-    columns = {name: np.array([getattr(r, name) for r in rounds]) for name in _Round._fields[:9]}
+    columns = {name: np.array([getattr(r, name) for r in rounds]) for name in Round._fields[:9]}
     alpha, used = columns["alpha"], outputs[: len(rounds)]
     with limits():
         terms = np.where(used == 0, 0.0, alpha[:, None] * used)
@@ -262,22 +262,34 @@ def boost(
     )
 
 
-class _State:
+class State:
     """Weights of the rows that count, log e_i scaled so that sum omega e^(2-t) = 1, and the log of the loss.
 
     The paper's weights are q_i = W^(-t*) e_i, W the total multiplicity; its R, mu and alpha follow from the A
     and the step of these by powers of W and of the loss, since every rule here is homogeneous.
+
+    `rate` shrinks the steps; no |alpha h| exceeds `cap` and no log weight, in m-free units, `ceiling`. The
+    paper has 1 and infinity. `n_capped` counts what the last step cut: itself, and weights.
     """
 
-    def __init__(self, t: float, omega: Array, multiplicity: float) -> None:
-        self.t = t
+    def __init__(
+        self,
+        t: float,
+        omega: Array,
+        multiplicity: float,
+        rate: float = 1.0,
+        cap: float = math.inf,
+        ceiling: float = math.inf,
+    ) -> None:
+        self.t, self.rate, self.cap, self.ceiling = t, rate, cap, ceiling
         self.omega = omega
         self.multiplicity = multiplicity
         self.log_e = np.zeros_like(omega)
         self.log_loss = 0.0
         self.bound = 1.0
+        self.n_capped = 0
 
-    def step(self, u: Array, leveraging: Leveraging) -> _Round:
+    def step(self, u: Array, leveraging: Leveraging) -> Round:
         """Take one round with the edges u = y h(x), and return what it did."""
         t, s, conjugate = self.t, 1.0 - self.t, float(star(self.t))
         with limits():
@@ -304,10 +316,10 @@ class _State:
         self.log_e = log_new - conjugate * log_mass if math.isfinite(log_mass) else np.full_like(u, np.nan)
         loss = float(np.exp(self.log_loss))
         size = self.multiplicity ** (s * conjugate)
-        return _Round(
+        return Round(
             rho=rho,
             mu=step / size,
-            alpha=step * alpha_scale if leveraging != "unit" else 1.0,
+            alpha=step * alpha_scale if leveraging != "unit" or self.n_capped else self.rate,
             Z=float(np.exp(conjugate * log_mass)),
             R=A * size,
             q_dagger=e_dagger * self.multiplicity**-conjugate,
@@ -324,11 +336,24 @@ class _State:
     ) -> tuple[float, str, Array]:
         """Step, its status, and the logs of the weights it leads to before they are normalised."""
         if leveraging == "exact":
-            return solve_projection(self.log_e, u, self.t, self.omega)
-        step = closed_step(rho, A, self.t) if leveraging == "closed" else 1.0 / alpha_scale
-        if leveraging == "closed" and abs(rho) == 1.0 and self.t <= 1:
-            return step, "ok", np.full_like(u, -np.inf)  # e^(1-t) = |u| / A on every row: all vanish, exactly
-        return step, "ok", tilt(self.log_e, u, step, self.t)
+            full, status, log_new = solve_projection(self.log_e, u, self.t, self.omega)
+        else:
+            full, status = 1.0 / alpha_scale if leveraging == "unit" else closed_step(rho, A, self.t), "ok"
+            # e^(1-t) = |u| / A on every row: all weights vanish, exactly
+            vanish = leveraging == "closed" and abs(rho) == 1.0 and self.t <= 1
+            log_new = np.full_like(u, -np.inf) if vanish else tilt(self.log_e, u, full, self.t)
+        largest = math.inf
+        if math.isfinite(self.cap) and np.any(u):
+            largest = self.cap / (alpha_scale * float(np.max(np.abs(u))))
+        step = min(max(self.rate * full, -largest), largest)
+        self.n_capped = int(step != self.rate * full)
+        if step != full:
+            log_new = tilt(self.log_e, u, step, self.t)
+        if math.isfinite(self.ceiling):
+            ceiling = self.ceiling - float(star(self.t)) * self.log_loss
+            self.n_capped += int(np.count_nonzero(log_new >= ceiling))
+            log_new = np.minimum(log_new, ceiling)
+        return step, status, log_new
 
 
 def _checked(

@@ -11,9 +11,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils import Tags, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from tadaboost import rounds
+from tadaboost import frame, generic, losses, rounds, target
 from tadaboost.base import Floats, TemperedClassifier, n_threads_of
 from tadaboost.tree import Tree
 
@@ -38,6 +40,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     clip : bool, default=False
         Clip the score to +-1/abs(1-t) after every tree (9); at t = 1 nothing is clipped, and for t > 1 the
         bounds on errors do not hold.
+    estimator : scikit-learn classifier or None, default=None
+        None: tempered trees. Else the weak learner of Step 2.1, whose `fit` takes sample_weight: h_j is its
+        `decision_function`, or its labels -1 and 1 if it has none. It gets X as it is, the labels -1 and 1,
+        and the weights n_i q_i of the round scaled to the sum of the multiplicities n_i. Parameters about
+        leaves, growth and bins do nothing then; the paper's steps are leveraging="closed" and
+        learning_rate=1.
     max_leaf_nodes : int or None, default=8
         Most leaves a tree may have; None: as many as the other limits allow.
     max_depth : int or None, default=None
@@ -66,7 +74,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         Threads. None: every CPU this process may use, but one inside a joblib worker; -1: every CPU. The
         model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Accepted for scikit-learn's sake; no parameter above draws anything.
+        Seeds the weak learners of `estimator`; the trees draw nothing.
 
     Attributes
     ----------
@@ -81,13 +89,15 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     stop_reason_ : str
         Why the last round was the last.
     trees_ : list of Tree
-        The weak classifiers h_j.
+        The weak classifiers h_j; empty with `estimator`.
+    estimators_ : list of classifiers
+        The fitted weak learners, with `estimator` only.
     estimator_weights_ : ndarray of shape (n_iter_,)
         alpha_j, the coefficient used.
     rounds_ : structured ndarray of shape (n_iter_,)
         rho, mu, alpha, Z, loss, bound, errors and extremes of the weights of each round.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each column in the fall of the risk.
+        Share of each column in the fall of the risk; trees only.
     weights_ : ndarray of shape (n_iter_ + 1, rows)
         Co-density before the first and after each round (`record_weights`); a row sums to 1.
 
@@ -112,6 +122,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
         "leveraging": [StrOptions({"unit", "closed", "exact"})],
         "clip": ["boolean"],
+        "estimator": [HasMethods(["fit", "predict"]), None],
         "record_weights": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -119,6 +130,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     n_iter_: int
     stop_reason_: str
     trees_: list[Tree]
+    estimators_: list[Any]
     estimator_weights_: Floats
     rounds_: NDArray[np.void]
     weights_: Floats
@@ -132,6 +144,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         leaf_values: Literal["exact", "theorem_a", "canonical"] = "exact",
         leveraging: Literal["unit", "closed", "exact"] = "unit",
         clip: bool = False,
+        estimator: Any = None,
         max_leaf_nodes: int | None = 8,
         max_depth: int | None = None,
         min_samples_leaf: float = 5,
@@ -152,6 +165,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         self.leaf_values = leaf_values
         self.leveraging = leveraging
         self.clip = clip
+        self.estimator = estimator
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
@@ -168,7 +182,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one tree a round until `n_estimators`, a callback or the data says stop.
+        """Fit one tree, or `estimator`, a round until `n_estimators`, a callback or the data says stop.
 
         Parameters
         ----------
@@ -188,9 +202,9 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         ValueError
             If a parameter, a column, a label or a weight is out of its range; the message names it.
         TypeError
-            If a cell of X is neither a string nor a number.
+            If a cell of X is neither a string nor a number, or `estimator` takes no weights.
         """
-        run = self._start(X, y, sample_weight, record_weights=self.record_weights)
+        run = self._start(X, y, sample_weight)
         fitted = partial(self._attributes, run)  # lazy: built for a callback that asks, and once at the end
 
         about = {
@@ -209,19 +223,45 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
         for name, value in fitted().items():
             setattr(self, name, value)
-        self._forest()
+        if self.trees_:
+            self._forest()
         return self
 
-    def _attributes(self, run: rounds.Run) -> dict[str, Any]:
+    def _run(
+        self,
+        X: Any,
+        matrix: frame.Matrix,
+        positive: NDArray[np.bool_],
+        weight: Floats | None,
+        record_weights: bool = False,
+    ) -> Any:
+        keep = bool(self.record_weights)
+        if self.estimator is None:
+            return super()._run(X, matrix, positive, weight, keep)
+        return generic.GenericRun(
+            X, positive, weight, self.estimator, self._settings(), self.random_state, keep
+        )
+
+    def _attributes(self, run: Any) -> dict[str, Any]:
         """Gather what a fitted model is, after the rounds so far."""
-        weights = {"weights_": run.weights()} if self.record_weights else {}
-        return weights | {
+        extra = {"weights_": run.weights()} if self.record_weights else {}
+        if isinstance(run, generic.GenericRun):
+            extra["estimators_"] = list(run.estimators)
+        return extra | {
             "trees_": list(run.trees),
             "estimator_weights_": np.array(run.alphas, np.float64),
             "rounds_": run.rounds(),
-            "n_iter_": len(run.trees),
+            "n_iter_": len(run.alphas),
             "stop_reason_": run.stop_reason if len(self.classes_) == 2 else "one class",
         }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:  # what cells it takes is for the weak learner to say
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan = inner.allow_nan
+            tags.input_tags.categorical = inner.categorical
+        return tags
 
     def _settings(self) -> rounds.Settings:
         return self._tree_settings(
@@ -232,7 +272,19 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         )
 
     def _fitted(self) -> tuple[list[Tree], Floats]:
+        if not self.trees_:
+            raise AttributeError(
+                f"this model has no trees: it was fitted with estimator={type(self.estimators_[0]).__name__}"
+            )
         return self.trees_, self.estimator_weights_
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: D102  # the text is that of the method it extends
+        if hasattr(self, "estimators_"):
+            *_, score = self.staged_decision_function(X)
+            return score
+        return super().decision_function(X)
+
+    decision_function.__doc__ = TemperedClassifier.decision_function.__doc__
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of each row in each tree.
@@ -263,6 +315,9 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         """
         matrix = self._matrix(X)
         alpha = self.estimator_weights_
+        if hasattr(self, "estimators_"):
+            yield from generic.staged_scores(self.estimators_, alpha, self._clip_at, X)
+            return
         yield from self._forest().staged(matrix, alpha, self._clip_at, n_threads=n_threads_of(self.n_jobs))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
@@ -277,6 +332,81 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         ndarray of float64, shape (rows, len(classes_))
         """
         return map(self._probabilities, self.staged_decision_function(X))
+
+    def margin_risk(self, X: Any, y: Any, theta: ArrayLike, sample_weight: Any = None) -> Floats:
+        """Share of rows whose margin nu_t = tanh_t(y H(x) / 2) is at most theta: the left side of (13).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (rows, n_features_in_)
+        y : array-like of shape (rows,)
+            Labels among `classes_`.
+        theta : array-like of float in (-1, 1), any shape
+            0 counts the rows that are wrong, or tied.
+        sample_weight : array-like of shape (rows,), optional
+            Multiplicities of the rows.
+
+        Returns
+        -------
+        ndarray of float64 in [0, 1], the shape of theta
+
+        Raises
+        ------
+        ValueError
+            If theta is outside (-1, 1), or a label is none of `classes_`.
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9)
+        >>> model.margin_risk([[0.0], [1.0]], [0, 0], theta=[-0.99, 0.0, 0.99])
+        array([0. , 0.5, 1. ])
+        """
+        thetas = _margins(theta)
+        score = self.decision_function(X)
+        labels = target.check_labels(y)
+        check_consistent_length(score, labels)
+        for i in np.flatnonzero(~np.isin(labels, self.classes_))[:1]:
+            raise ValueError(
+                f"y[{i}] is {labels[i]!s}, which is none of the classes {self.classes_.tolist()}"
+            )
+        sign = np.where(labels == self.classes_[0], -1.0, 1.0)
+        weight = target.weigh(labels, sample_weight, None)
+        nu = losses.margin(sign, score, self._temperature)
+        order = np.argsort(nu)
+        share = np.cumsum(np.ones(len(nu)) if weight is None else weight[order])
+        below = np.searchsorted(nu[order], thetas, side="right")
+        return np.asarray(np.concatenate([[0.0], share])[below] / share[-1])
+
+    def margin_bound(self, theta: ArrayLike) -> Floats:
+        """Bound of `margin_risk` on the training rows: ((1+theta)/(1-theta))^(2-t) prod Z^(2-t), (13).
+
+        Parameters
+        ----------
+        theta : array-like of float in (-1, 1), any shape
+
+        Returns
+        -------
+        ndarray of float64, the shape of theta
+            Above 1 it says nothing; NaN for a clipped model with t > 1, for which (13) does not hold.
+
+        Raises
+        ------
+        ValueError
+            If theta is outside (-1, 1).
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=10).fit([[0.0], [1.0]] * 9, [0, 1] * 9)
+        >>> bool(model.margin_bound(0.0) == model.rounds_["loss"][-1])
+        True
+        """
+        thetas = _margins(theta)
+        check_is_fitted(self)
+        t = self._temperature
+        if t > 1.0 and np.isfinite(self._clip_at):
+            return np.full_like(thetas, np.nan)
+        with np.errstate(over="ignore"):
+            return np.asarray(((1.0 + thetas) / (1.0 - thetas)) ** (2.0 - t) * self.rounds_["loss"][-1])
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """`predict` of the first 1, 2, ... n_iter_ trees, one array a round.
@@ -309,7 +439,10 @@ class TemperedTreeClassifier(TemperedClassifier):
     Attributes
     ----------
     tree_ : Tree
-        The tree.
+        The tree; `tree.node_reals` gives its other encoding in Figure 2, a real in each node.
+    loss_ : float
+        Mean tempered exponential loss (15) of the training rows. With the leaves of theorem A it is the tree
+        loss (64), the sum over leaves of (share of rows) L_t(share of positives), which no others undercut.
     classes_, n_features_in_, feature_names_in_, feature_importances_
         As in `TAdaBoostClassifier`.
 
@@ -322,6 +455,7 @@ class TemperedTreeClassifier(TemperedClassifier):
     """
 
     tree_: Tree
+    loss_: float
 
     def __init__(
         self,
@@ -359,6 +493,7 @@ class TemperedTreeClassifier(TemperedClassifier):
         run = self._start(X, y, sample_weight)
         run.step()
         (self.tree_,) = run.trees
+        self.loss_ = float(run.rounds()["loss"][0])
         self._forest()
         return self
 
@@ -373,6 +508,14 @@ class TemperedTreeClassifier(TemperedClassifier):
         matrix = self._matrix(X)
         leaves: NDArray[np.int32] = self._forest().apply(matrix, n_threads=n_threads_of(self.n_jobs))
         return leaves[:, 0]
+
+
+def _margins(theta: ArrayLike) -> Floats:
+    thetas = np.asarray(theta, np.float64)
+    bad = ~(np.abs(thetas) < 1.0)
+    if bad.any():
+        raise ValueError(f"theta must be inside (-1, 1), got {thetas[bad].flat[0]}")
+    return thetas
 
 
 def paper_settings(t: float, clip: bool = False) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     TypeError
-        If labels, or a parameter, are of a type that the file cannot hold.
+        If labels, a parameter, or the weak learners of `estimator` are of a type that the file cannot hold.
     OSError
         If the folder is missing or cannot be written.
 
@@ -151,6 +151,11 @@ def _content(model: Any) -> bytes:
     kind = type(model).__name__
     if _CLASSES.get(kind) is not type(model):
         raise TypeError(f"{kind} cannot be saved; {' and '.join(_CLASSES)} can")
+    if getattr(model, "estimators_", None):
+        learner = type(model.estimators_[0]).__name__
+        raise TypeError(
+            f"a model of estimator={learner} cannot be saved to a .tada file, which holds trees; pickle it"
+        )
     trees, alpha = model._checked_fit()
     about = {
         "format": FORMAT,

@@ -19,7 +19,7 @@ from tadaboost import _core, boosting, losses
 from tadaboost.binning import Bins
 from tadaboost.tree import Tree, to_tree
 
-__all__ = ["ROUND", "STOP_REASONS", "Run", "Settings"]
+__all__ = ["CAP", "ROUND", "STOP_REASONS", "Run", "Settings"]
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ STOP_REASONS = {
     "frozen step": "the step is too small to change any weight",
 }
 
-_CAP = 500.0  # |alpha h| at t >= 1, where a pure leaf's value and a perfect tree's step have no bound
+CAP = 500.0  # |alpha h| at t >= 1, where a pure leaf's value and a perfect tree's step have no bound
 
 
 class Settings(NamedTuple):
@@ -200,7 +200,7 @@ class Run:
     def _leaf_values(self, leaves: _Leaves) -> tuple[Array, int]:
         t, rule = self.settings.t, self.settings.leaf_values
         if rule == "exact":
-            cap = _CAP / self.settings.learning_rate if t >= 1.0 else math.inf
+            cap = CAP / self.settings.learning_rate if t >= 1.0 else math.inf
             values: Array = _core.solve_leaves(
                 self._shard, *leaves, float(self.settings.leaf_ridge), cap, self._most_multiplicity
             )
@@ -215,7 +215,7 @@ class Run:
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
         """Cap what is infinite, as values of pure leaves at t = 1 (canonical ones at t >= 0); count it."""
-        cap = _CAP / largest_alpha
+        cap = CAP / largest_alpha
         too_large = ~(np.abs(values) <= cap) if self.settings.t >= 1.0 else ~np.isfinite(values)
         return np.where(too_large, np.copysign(cap, values), values), int(too_large.sum())
 
@@ -236,7 +236,7 @@ class Run:
             return rate
         if A == 0.0 or abs(rho) < 1e-15:
             return 0.0
-        largest = _CAP / (rate * float(np.abs(values).max())) if self.settings.t >= 1.0 else math.inf
+        largest = CAP / (rate * float(np.abs(values).max())) if self.settings.t >= 1.0 else math.inf
         start = boosting.closed_step(rho, A, self.settings.t)
         if rule == "exact":
             start = _core.solve_step(

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flat decision tree, and the conversation that grows one.
 
-A `Tree` is a tuple of arrays with an entry a node: root 0; the k-th split makes nodes 2k+1 (left) and 2k+2.
+A `Tree` is a tuple of arrays with an entry a node: root 0, the k-th split (from 0) makes nodes 2k+1 (left)
+and 2k+2 (right). `node_reals` and `percolate` go between the two encodings of Figure 2: reals in the leaves,
+or in all nodes, summed along the path.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tadaboost import losses
 from tadaboost.binning import Bins
 
-__all__ = ["Tree", "grow"]
+__all__ = ["Tree", "grow", "node_reals", "percolate"]
 
 
 class Tree(NamedTuple):
@@ -80,6 +83,80 @@ def grow(grower: Any, shards: Sequence[Any]) -> NDArray[np.int32]:
             grower.supply(sum(shard.histogram(build) for shard in shards))
     leaves: NDArray[np.int32] = grower.leaves()
     return leaves
+
+
+def node_reals(tree: Tree, t: float) -> NDArray[np.float64]:
+    """Real of each node such that a leaf's value is the sum along its path: the encoding of Figure 2.
+
+    The root holds psi_t (63) of all its rows, any other node what psi_t of its rows adds to that of its
+    parent's. The class masses of an inner node are those of its leaves, which hold mass times
+    `losses.inverse_link` of their value: the training rows themselves where the values are theorem A's.
+
+    Parameters
+    ----------
+    tree : Tree
+    t : float
+        Temperature the tree was grown with, below 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        `percolate` is the way back.
+
+    Raises
+    ------
+    ValueError
+        If t >= 2.
+
+    Examples
+    --------
+    >>> from tadaboost import TemperedTreeClassifier
+    >>> X, y = [[0.0], [1.0]] * 10, [0, 1, 1, 1] * 5
+    >>> tree = TemperedTreeClassifier(t=0.0).fit(X, y).tree_
+    >>> tree.value
+    array([0., 0., 1.])
+    >>> node_reals(tree, t=0.0)
+    array([ 0.5, -0.5,  0.5])
+    """
+    pos, neg = (tree.mass * losses.inverse_link(side, t) for side in (tree.value, -tree.value))
+    inner = np.flatnonzero(tree.feature >= 0)
+    for node in inner[::-1]:  # children come after their parent
+        for mass in (pos, neg):
+            mass[node] = mass[tree.left[node]] + mass[tree.right[node]]
+    # A node of one class has an infinite link at t = 1; its leaves are capped, and so is it.
+    largest = np.abs(tree.value).max()
+    reals = np.where(tree.feature >= 0, np.clip(losses.leaf_link(pos, neg, t), -largest, largest), tree.value)
+    whole = reals.copy()
+    for side in (tree.left, tree.right):
+        reals[side[inner]] -= whole[inner]
+    return reals
+
+
+def percolate(tree: Tree, reals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum reals of nodes from the root down: at a leaf, the value of the tree that Figure 2 encodes.
+
+    Parameters
+    ----------
+    tree : Tree
+    reals : ndarray of float64, shape (nodes,)
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        Sum along the path from the root to each node, both included.
+
+    Examples
+    --------
+    >>> from tadaboost import TemperedTreeClassifier
+    >>> tree = TemperedTreeClassifier(t=0.0).fit([[0.0], [1.0]] * 10, [0, 1, 1, 1] * 5).tree_
+    >>> percolate(tree, node_reals(tree, t=0.0))
+    array([0.5, 0. , 1. ])
+    """
+    total = np.array(reals, np.float64)
+    for node in np.flatnonzero(tree.feature >= 0):
+        for side in (tree.left, tree.right):
+            total[side[node]] += total[node]
+    return total
 
 
 def to_tree(
