@@ -3,7 +3,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
-
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -51,6 +50,8 @@ Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_c
   return layout;
 }
 
+void check_temperature(double t) { require(t < 2.0 && std::isfinite(t), "t: must be finite and below 2"); }
+
 template <class Code>
 std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::int64_t, 1> n_codes,
                                   Array<const bool, 1> is_categorical, Array<const bool, 1> positive,
@@ -62,7 +63,7 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
   require(layout.n_columns() == n_columns, "codes: needs a row for each entry of n_codes");
   require(positive.size() == n_rows, "positive: must be as long as a column of codes");
   require(n_rows < 0xffffffffULL, "codes: a shard holds fewer than 2^32 - 1 rows");
-  require(t < 2.0 && std::isfinite(t), "t: must be finite and below 2");
+  check_temperature(t);
   require(multiplicity.has_value() == count.has_value(), "count: comes with multiplicity");
   const View<const double> m = multiplicity ? view(*multiplicity) : View<const double>{};
   const View<const std::uint64_t> k = count ? view(*count) : View<const std::uint64_t>{};
@@ -85,10 +86,28 @@ void check_node(const Shard& shard, std::int64_t node, const char* message) {
   require(node >= 0 && static_cast<std::size_t>(node) < shard.n_nodes(), message);
 }
 
+// Each row is in one leaf at most: threads write to the rows of different leaves at once.
 View<const std::int32_t> checked_leaves(const Shard& shard, const Array<const std::int32_t, 1>& leaves) {
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    check_node(shard, leaves.data()[i], "leaves: no such node in this shard");
-  return view(leaves);
+  const auto ids = view(leaves);
+  for (std::size_t i = 0; i < ids.size; ++i) {
+    check_node(shard, ids[i], "leaves: no such node in this shard");
+    require(!shard.node(ids[i]).inner, "leaves: a node that was split is none");
+    require(i == 0 || ids[i - 1] < ids[i], "leaves: must be increasing");
+  }
+  return ids;
+}
+
+// Leaves whose states leaf_extremes has put in order, and nothing has overwritten since.
+View<const std::int32_t> gathered_leaves(const Shard& shard, const Array<const std::int32_t, 1>& leaves) {
+  const auto ids = checked_leaves(shard, leaves);
+  for (auto id : ids) require(shard.gathered(id), "leaves: call leaf_extremes of them first");
+  return ids;
+}
+
+View<const double> checked_values(const Array<const double, 1>& value, std::size_t n_leaves, double times = 1.0) {
+  require(value.size() == n_leaves, "value: must be as long as leaves");
+  for (auto v : view(value)) require(std::isfinite(times * v), "value: must be finite, times alpha too");
+  return view(value);
 }
 
 void check_exponent(int exponent) {
@@ -122,8 +141,9 @@ nb::object shard_histogram(Shard& shard, std::int32_t node) {
 void shard_split(Shard& shard, std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
                  Array<const std::uint8_t, 1> goes_left) {
   check_node(shard, node, "node: no such node in this shard");
-  require(left > node && right > node && left != right && std::max(left, right) < 0x40000000,
-          "left, right: must be two new nodes");
+  require(!shard.node(node).inner, "node: was split already");
+  require(left == static_cast<std::int64_t>(shard.n_nodes()) && right == left + 1,
+          "left, right: must be the next two nodes");
   require(column < shard.layout().n_columns(), "column: no such column");
   require(goes_left.size() == shard.layout().n_codes(column), "goes_left: needs an entry a code of the column");
   for (std::size_t i = 0; i < goes_left.size(); ++i)
@@ -163,7 +183,7 @@ nb::tuple shard_leaf_extremes(Shard& shard, Array<const std::int32_t, 1> leaves)
 }
 
 nb::object shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, Exponents exponent) {
-  const auto ids = checked_leaves(shard, leaves);
+  const auto ids = gathered_leaves(shard, leaves);
   const auto exponents = checked_exponents(exponent, ids.size);
   std::vector<ExactSum> sums;
   {
@@ -177,15 +197,15 @@ nb::object shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, Ex
 
 nb::object shard_trial(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
                        Exponents exponent, Exponents slope_exponent, Array<const double, 2> slope_cap) {
-  const auto ids = checked_leaves(shard, leaves);
+  const auto ids = gathered_leaves(shard, leaves);
+  const auto values = checked_values(value, ids.size);
   const auto exponents = checked_exponents(exponent, ids.size);
   const auto slope_exponents = checked_exponents(slope_exponent, ids.size);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
   require(slope_cap.shape(0) == ids.size && slope_cap.shape(1) == 2, "slope_cap: shape must be (leaves, 2)");
   std::vector<TrialSums> sums;
   {
     nb::gil_scoped_release released;
-    sums = shard.trial(ids, view(value), exponents, slope_exponents, {slope_cap.data(), slope_cap.size()});
+    sums = shard.trial(ids, values, exponents, slope_exponents, {slope_cap.data(), slope_cap.size()});
   }
   std::vector<std::int64_t> out;
   for (const TrialSums& s : sums) {
@@ -200,12 +220,15 @@ nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<co
   check_exponent(exponent);
   check_exponent(loss_exponent);
   const auto ids = checked_leaves(shard, leaves);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  const auto values = checked_values(value, ids.size, alpha);
+  std::size_t n_rows = 0;
+  for (auto id : ids) n_rows += shard.node(id).size(0) + shard.node(id).size(1);
+  require(n_rows == shard.n_rows(), "leaves: a step needs all leaves of the tree");
   require(clip > 0.0, "clip: must be positive");
   Moments m;
   {
     nb::gil_scoped_release released;
-    m = shard.step(ids, view(value), alpha, clip, exponent, loss_exponent);
+    m = shard.step(ids, values, alpha, clip, exponent, loss_exponent);
   }
   std::vector<std::int64_t> sums;
   put(sums, m.loss);
@@ -216,6 +239,7 @@ nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<co
 }
 
 nb::object next_request(Grower& grower) {
+  require(grower.awaited() < 0, "next: the last request awaits its histogram, supply it first");
   Request r;
   if (!grower.next(r)) return nb::none();
   return nb::make_tuple(r.node, r.left, r.right, r.split.column, to_numpy(std::move(r.goes_left)), r.build);
@@ -250,6 +274,7 @@ nb::tuple grown_tree(const Grower& grower) {
 // The conversation of tree.grow with one shard, without leaving C++.
 nb::object grow_here(Grower& grower, Shard& shard) {
   require(grower.layout().start == shard.layout().start, "grower: made for other columns than the shard");
+  require(shard.n_nodes() == 1, "shard: needs begin_tree before each tree");
   {
     nb::gil_scoped_release released;
     Histogram h = grower.spare();
@@ -286,11 +311,18 @@ Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
   };
 }
 
+void check_solver(double cap, double most_multiplicity) {
+  require(cap > 0.0, "cap: must be positive");
+  require(most_multiplicity > 0.0 && std::isfinite(most_multiplicity), "most_multiplicity: must be finite and positive");
+}
+
 // statistics: count, weight, least, most of each (leaf, class), as leaf_extremes and leaf_sums say them, in units of one example.
 nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves, Statistics statistics, double ridge,
                               double cap, double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
+  const auto ids = gathered_leaves(shard, leaves);
   const auto sums = statistics_from(statistics, ids.size);
+  require(ridge >= 0.0 && std::isfinite(ridge), "ridge: must be finite and >= 0");
+  check_solver(cap, most_multiplicity);
   std::vector<double> v;
   {
     nb::gil_scoped_release released;
@@ -301,17 +333,20 @@ nb::object shard_solve_leaves(Shard& shard, Array<const std::int32_t, 1> leaves,
 
 double shard_solve_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
                         Statistics statistics, double start, double cap, double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  const auto ids = gathered_leaves(shard, leaves);
+  const auto values = checked_values(value, ids.size);
   const auto sums = statistics_from(statistics, ids.size);
+  check_solver(cap, most_multiplicity);
   nb::gil_scoped_release released;
-  return solve_step(sums, {value.data(), value.data() + value.size()}, shard.s(), start, cap, most_multiplicity,
+  return solve_step(sums, {values.begin(), values.end()}, shard.s(), start, cap, most_multiplicity,
                     trial_on(shard, ids));
 }
 
 std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical, double t,
                                     std::size_t max_leaves, std::size_t max_depth, bool heaviest,
                                     double min_leaf_mass, std::uint64_t min_count, bool pure_allowed) {
+  check_temperature(t);
+  require(min_leaf_mass >= 0.0 && min_leaf_mass <= 1.0, "min_leaf_mass: must be within 0..1");
   Policy policy;
   policy.max_leaves = max_leaves;
   policy.max_depth = max_depth;
@@ -340,7 +375,8 @@ void bind_core(nb::module_& m) {
       .def("scores", [](const Shard& s) { return to_numpy(s.scores()); })
       .def("begin_tree",
            [](Shard& s, int exponent) {
-             require(exponent >= -1020 && exponent <= 1020, "exponent: must be within -1020..1020");
+             check_exponent(exponent);
+             require(std::ldexp(s.most_fixed(), exponent) <= 0x1p31, "exponent: fixed-point weights must stay within 2^31");
              nb::gil_scoped_release released;
              s.begin_tree(exponent);
            })
@@ -367,6 +403,7 @@ void bind_core(nb::module_& m) {
       .def("next", &next_request)
       .def("supply",
            [](Grower& g, Array<const std::uint64_t, 3> h) {
+             require(g.awaited() >= 0, "supply: no request awaits a histogram");
              Pool alone(1);
              g.supply(histogram_from(g, h), alone);
            })
