@@ -31,6 +31,8 @@ Layout layout_of(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_c
   return layout;
 }
 
+void check_temperature(double t) { require(t < 2.0 && std::isfinite(t), "t: must be finite and below 2"); }
+
 template <class Code>
 std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::int64_t, 1> n_codes,
                                   Array<const bool, 1> is_categorical, Array<const bool, 1> positive,
@@ -42,7 +44,7 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
   require(layout.n_columns() == n_columns, "codes: needs a row for each entry of n_codes");
   require(positive.size() == n_rows, "positive: must be as long as a column of codes");
   require(n_rows < 0xffffffffULL, "codes: a shard holds fewer than 2^32 - 1 rows");
-  require(t < 2.0 && std::isfinite(t), "t: must be finite and below 2");
+  check_temperature(t);
   require(multiplicity.has_value() == count.has_value(), "count: comes with multiplicity");
   const View<const double> m = multiplicity ? view(*multiplicity) : View<const double>{};
   const View<const std::uint64_t> k = count ? view(*count) : View<const std::uint64_t>{};
@@ -93,8 +95,9 @@ nb::object shard_histogram(Shard& shard, std::int32_t node) {
 void shard_split(Shard& shard, std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
                  Array<const std::uint8_t, 1> goes_left) {
   check_node(shard, node, "node: no such node in this shard");
-  require(left > node && right > node && left != right && std::max(left, right) < 0x40000000,
-          "left, right: must be two new nodes");
+  require(!shard.node(node).inner, "node: was split already");
+  require(left == static_cast<std::int64_t>(shard.n_nodes()) && right == left + 1,
+          "left, right: must be the next two nodes");
   require(column < shard.layout().n_columns(), "column: no such column");
   require(goes_left.size() == shard.layout().n_codes(column),
           "goes_left: needs an entry a code of the column");
@@ -135,7 +138,7 @@ nb::tuple shard_leaf_extremes(Shard& shard, Array<const std::int32_t, 1> leaves)
 }
 
 nb::object shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, Exponents exponent) {
-  const auto ids = checked_leaves(shard, leaves);
+  const auto ids = gathered_leaves(shard, leaves);
   const auto exponents = checked_exponents(exponent, ids.size);
   std::vector<ExactSum> sums;
   {
@@ -149,15 +152,15 @@ nb::object shard_leaf_sums(Shard& shard, Array<const std::int32_t, 1> leaves, Ex
 
 nb::object shard_trial(Shard& shard, Array<const std::int32_t, 1> leaves, Array<const double, 1> value,
                        Exponents exponent, Exponents slope_exponent, Array<const double, 2> slope_cap) {
-  const auto ids = checked_leaves(shard, leaves);
+  const auto ids = gathered_leaves(shard, leaves);
+  const auto values = checked_values(value, ids.size);
   const auto exponents = checked_exponents(exponent, ids.size);
   const auto slope_exponents = checked_exponents(slope_exponent, ids.size);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
   require(slope_cap.shape(0) == ids.size && slope_cap.shape(1) == 2, "slope_cap: shape must be (leaves, 2)");
   std::vector<TrialSums> sums;
   {
     nb::gil_scoped_release released;
-    sums = shard.trial(ids, view(value), exponents, slope_exponents, {slope_cap.data(), slope_cap.size()});
+    sums = shard.trial(ids, values, exponents, slope_exponents, {slope_cap.data(), slope_cap.size()});
   }
   std::vector<std::int64_t> out;
   for (const TrialSums& s : sums) {
@@ -171,13 +174,13 @@ nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<co
                      double alpha, double clip, int exponent, int loss_exponent) {
   check_exponent(exponent);
   check_exponent(loss_exponent);
-  const auto ids = checked_leaves(shard, leaves);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  const auto ids = all_leaves(shard, leaves);
+  const auto values = checked_values(value, ids.size, alpha);
   require(clip > 0.0, "clip: must be positive");
   Moments m;
   {
     nb::gil_scoped_release released;
-    m = shard.step(ids, view(value), alpha, clip, exponent, loss_exponent);
+    m = shard.step(ids, values, alpha, clip, exponent, loss_exponent);
   }
   std::vector<std::int64_t> sums;
   put(sums, m.loss);
@@ -188,6 +191,7 @@ nb::tuple shard_step(Shard& shard, Array<const std::int32_t, 1> leaves, Array<co
 }
 
 nb::object next_request(Grower& grower) {
+  require(grower.awaited() < 0, "next: the last request awaits its histogram, supply it first");
   Request r;
   if (!grower.next(r)) return nb::none();
   return nb::make_tuple(r.node, r.left, r.right, r.split.column, to_numpy(std::move(r.goes_left)), r.build);
@@ -223,6 +227,7 @@ nb::tuple grown_tree(const Grower& grower) {
 // The conversation of tree.grow with one shard, without leaving C++.
 nb::object grow_here(Grower& grower, Shard& shard) {
   require(grower.layout().start == shard.layout().start, "grower: made for other columns than the shard");
+  require(shard.n_nodes() == 1, "shard: needs begin_tree before each tree");
   {
     nb::gil_scoped_release released;
     Histogram h = grower.spare();
@@ -242,6 +247,8 @@ nb::object grow_here(Grower& grower, Shard& shard) {
 std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical,
                                     double t, std::size_t max_leaves, std::size_t max_depth, bool heaviest,
                                     double min_leaf_mass, std::uint64_t min_count, bool pure_allowed) {
+  check_temperature(t);
+  require(min_leaf_mass >= 0.0 && min_leaf_mass <= 1.0, "min_leaf_mass: must be within 0..1");
   Policy policy;
   policy.max_leaves = max_leaves;
   policy.max_depth = max_depth;
@@ -270,7 +277,9 @@ void bind_core(nb::module_& m) {
       .def("scores", [](const Shard& s) { return to_numpy(s.scores()); })
       .def("begin_tree",
            [](Shard& s, int exponent) {
-             require(exponent >= -1020 && exponent <= 1020, "exponent: must be within -1020..1020");
+             check_exponent(exponent);
+             require(std::ldexp(s.most_fixed(), exponent) <= 0x1p31,
+                     "exponent: fixed-point weights must stay within 2^31");
              nb::gil_scoped_release released;
              s.begin_tree(exponent);
            })
@@ -293,6 +302,7 @@ void bind_core(nb::module_& m) {
       .def("next", &next_request)
       .def("supply",
            [](Grower& g, Array<const std::uint64_t, 3> h) {
+             require(g.awaited() >= 0, "supply: no request awaits a histogram");
              Pool alone(1);
              g.supply(histogram_from(g, h), alone);
            })

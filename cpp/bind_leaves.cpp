@@ -61,8 +61,10 @@ Trial trial_on(Shard& shard, View<const std::int32_t> ids) {
 
 nb::object solve_leaves_here(Shard& shard, Ids leaves, TableArray table, double ridge, double cap,
                              double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
+  const auto ids = gathered_leaves(shard, leaves);
   const auto sums = table_from(table, ids.size);
+  require(ridge >= 0.0 && std::isfinite(ridge), "ridge: must be finite and >= 0");
+  check_solver(cap, most_multiplicity);
   std::vector<double> v;
   {
     nb::gil_scoped_release released;
@@ -73,20 +75,21 @@ nb::object solve_leaves_here(Shard& shard, Ids leaves, TableArray table, double 
 
 double solve_step_here(Shard& shard, Ids leaves, Values value, TableArray table, double start, double cap,
                        double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  const auto ids = gathered_leaves(shard, leaves);
+  const auto values = checked_values(value, ids.size);
   const auto sums = table_from(table, ids.size);
+  check_solver(cap, most_multiplicity);
   nb::gil_scoped_release released;
-  return solve_step(sums, {value.data(), value.data() + value.size()}, shard.s(), start, cap,
-                    most_multiplicity, trial_on(shard, ids));
+  return solve_step(sums, {values.begin(), values.end()}, shard.s(), start, cap, most_multiplicity,
+                    trial_on(shard, ids));
 }
 
 // sum w e^(2-t), sum w e; least and most e^(2-t); most e, most of what fixed-point weights are made from;
 // multiplicity (in counts) that is off and that is wrong; rows that are off and that are capped.
 nb::tuple step_here(Shard& shard, Ids leaves, Values value, TableArray table, double alpha, double clip,
                     double most_multiplicity) {
-  const auto ids = checked_leaves(shard, leaves);
-  require(value.size() == leaves.size(), "value: must be as long as leaves");
+  const auto ids = all_leaves(shard, leaves);
+  const auto values = checked_values(value, ids.size, alpha);
   require(clip > 0.0, "clip: must be positive");
   const auto sums = table_from(table, ids.size);
   Moments m;
@@ -95,12 +98,12 @@ nb::tuple step_here(Shard& shard, Ids leaves, Values value, TableArray table, do
     nb::gil_scoped_release released;
     double most = -INFINITY;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const double c = alpha * value.data()[i / 2];
+      const double c = alpha * values[i / 2];
       most = std::max(most, most_after(sums[i], i % 2 == 0 ? c : -c, shard.s()));
     }
     exponent = exact_exponent(most_multiplicity * fast::exp(most));
     loss_exponent = exact_exponent(most_multiplicity * fast::exp((1.0 + shard.s()) * most));
-    m = shard.step(ids, view(value), alpha, clip, exponent, loss_exponent);
+    m = shard.step(ids, values, alpha, clip, exponent, loss_exponent);
   }
   return nb::make_tuple(m.loss.value(loss_exponent), m.weight.value(exponent), m.least, m.most, m.most_weight,
                         m.most_fixed, m.off, m.wrong, m.n_off, m.n_capped);

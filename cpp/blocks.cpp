@@ -7,7 +7,7 @@
 // One copy of each function for each instruction set, chosen when the library is loaded. Not under
 // sanitizers: the choice runs before their run-time is ready.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TADA_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define TADA_CLONES
@@ -248,8 +248,7 @@ void add_block(const double* x, std::size_t n, int exponent, ExactSum& sum) {
     high += fast::bits(whole) - zero;
     low += fast::bits(rest) - zero;
   }
-  sum.high += static_cast<std::int64_t>(high);
-  sum.low += static_cast<std::int64_t>(low);
+  sum.add(high, low);
 }
 
 }  // namespace tada

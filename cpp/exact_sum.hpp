@@ -17,8 +17,12 @@ struct ExactSum {
   std::int64_t high = 0, low = 0;
 
   void merge(const ExactSum& other) {
-    high += other.high;
-    low += other.low;
+    add(static_cast<std::uint64_t>(other.high), static_cast<std::uint64_t>(other.low));
+  }
+  // Unsigned, because terms above the bound may wrap: their sum is nonsense, but a defined one.
+  void add(std::uint64_t more_high, std::uint64_t more_low) {
+    high = static_cast<std::int64_t>(static_cast<std::uint64_t>(high) + more_high);
+    low = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + more_low);
   }
   double value(int exponent) const {
     return std::ldexp(static_cast<double>(high) + static_cast<double>(low) * 0x1p-32, -exponent);

@@ -13,6 +13,7 @@ void Grower::begin(Histogram root, Pool& pool) {
   nodes_.clear();
   for (auto& leaf : open_) spare_.push_back(std::move(leaf.histogram));
   open_.clear();
+  built_ = other_ = -1;
   GrownNode node;
   // Any column's codes hold every row once.
   for (std::size_t i = 0; i < layout_.n_codes(0); ++i) {
@@ -130,6 +131,7 @@ bool Grower::next(Request& request) {
 
 void Grower::supply(Histogram built, Pool& pool) {
   const std::int32_t small = built_, large = other_;
+  built_ = other_ = -1;
   if (large >= 0) {
     for (std::size_t i = 0; i < parent_.size(); ++i) parent_[i] -= built[i];
     add_leaf(large, std::move(parent_), pool);

@@ -48,6 +48,7 @@ class Grower {
   const Layout& layout() const { return layout_; }
   const std::vector<GrownNode>& nodes() const { return nodes_; }
   std::vector<std::int32_t> leaves() const;
+  std::int32_t awaited() const { return built_; }  // the node whose histogram `supply` has to bring, -1: none
   Histogram spare();  // a zeroed histogram, reused from a node that needs it no more
 
  private:

@@ -85,6 +85,8 @@ std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) 
     else
       for (std::size_t i = chunk.begin; i < chunk.end; ++i) out.count += count_of(rows_[i]);
   });
+  gathered_.resize(nodes_.size());
+  for (auto id : leaves) gathered_[static_cast<std::size_t>(id)] = 1;
   for (LeafExtremes& x : found) {  // states to log weights; where s < 0 a large state is a small weight
     if (x.most == -fast::kInf) continue;
     x.least = log_weight(x.least, s_);
@@ -200,6 +202,8 @@ Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> v
     }
   });
   for (const Moments& m : part) total.merge(m);
+  gathered_.clear();
+  most_fixed_ = total.most_fixed;
   return total;
 }
 

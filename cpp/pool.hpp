@@ -1,29 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads for one piece of work at a time: the caller works too, chunks are handed out by an atomic counter.
 //
-// A pool lives as long as the object that owns it (a Shard during a fit, a call of predict), so a process
-// that forks afterwards leaves no half-alive threads behind. Idle workers spin briefly, then sleep: spinning
-// barriers cost 8-20 times when another process takes the core. Which thread runs which chunk never shows in
-// a result, because every sum in the core is an integer.
+// A pool lives as long as the object that owns it (a Shard during a fit, a call of predict). In a child of a
+// fork no threads are left: there the pool forgets them, and starts others when it has work. Idle workers
+// spin briefly, then sleep: spinning barriers cost 8-20 times when another process takes the core. Which
+// thread runs which chunk never shows in a result, because every sum in the core is an integer.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
 
 namespace tada {
 
-class Pool {
+// The threads of a pool, and the piece of work that they are at.
+class Crew {
  public:
-  explicit Pool(std::size_t n_threads) : n_threads_(n_threads < 1 ? 1 : n_threads) {}
+  explicit Crew(std::size_t n_workers) {
+    threads_.reserve(n_workers);
+    try {
+      for (std::size_t i = 0; i < n_workers; ++i) threads_.emplace_back([this] { loop(); });
+    } catch (const std::system_error&) {  // no more threads to be had: the work only takes longer
+    }
+  }
 
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
 
-  ~Pool() {
+  ~Crew() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       stop_ = true;
@@ -33,20 +47,10 @@ class Pool {
     for (auto& thread : threads_) thread.join();
   }
 
-  std::size_t n_threads() const { return n_threads_; }
-
-  // Calls f(chunk) for chunk = 0 .. n_chunks-1, each once; returns when all are done. f must not throw.
   template <class F>
-  void run(std::size_t n_chunks, F&& f) {
-    if (n_threads_ == 1 || n_chunks <= 1) {
-      for (std::size_t i = 0; i < n_chunks; ++i) f(i);
-      return;
-    }
-    if (threads_.empty()) start();
+  void run(std::size_t n_chunks, F& f) {
     context_ = &f;
-    call_ = [](void* context, std::size_t chunk) {
-      (*static_cast<std::remove_reference_t<F>*>(context))(chunk);
-    };
+    call_ = [](void* context, std::size_t chunk) { (*static_cast<F*>(context))(chunk); };
     n_chunks_ = n_chunks;
     next_.store(0, std::memory_order_relaxed);
     busy_.store(threads_.size(), std::memory_order_relaxed);
@@ -64,18 +68,12 @@ class Pool {
  private:
   static constexpr std::size_t kSpins = 2000;  // about 5 us: shorter than a sleep and wake-up
 
-  void start() {
-    threads_.reserve(n_threads_ - 1);
-    const auto seen = generation_.load();
-    for (std::size_t i = 1; i < n_threads_; ++i) threads_.emplace_back([this, seen] { loop(seen); });
-  }
-
   void work() {
     for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_chunks_;) call_(context_, i);
   }
 
-  void loop(std::size_t seen) {
-    for (;;) {
+  void loop() {
+    for (std::size_t seen = 0;;) {
       for (std::size_t spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen;
            ++spin) {
       }
@@ -90,8 +88,6 @@ class Pool {
     }
   }
 
-  std::size_t n_threads_;
-  std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<std::size_t> generation_{0}, next_{0}, busy_{0};
@@ -99,6 +95,53 @@ class Pool {
   void* context_ = nullptr;
   void (*call_)(void*, std::size_t) = nullptr;
   std::size_t n_chunks_ = 0;
+  std::vector<std::thread> threads_;  // last: they start with the rest in place
+};
+
+class Pool {
+ public:
+  explicit Pool(std::size_t n_threads) : n_threads_(n_threads < 1 ? 1 : n_threads) {}
+
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  ~Pool() { forget_if_forked(); }
+
+  std::size_t n_threads() const { return n_threads_; }
+
+  // Calls f(chunk) for chunk = 0 .. n_chunks-1, each once; returns when all are done. f must not throw.
+  template <class F>
+  void run(std::size_t n_chunks, F&& f) {
+    if (n_threads_ == 1 || n_chunks <= 1) {
+      for (std::size_t i = 0; i < n_chunks; ++i) f(i);
+      return;
+    }
+    forget_if_forked();
+    if (!crew_) {
+      crew_ = std::make_unique<Crew>(n_threads_ - 1);
+      process_ = process();
+    }
+    crew_->run(n_chunks, f);
+  }
+
+ private:
+  static long process() {
+#if defined(__unix__) || defined(__APPLE__)
+    return static_cast<long>(getpid());
+#else
+    return 0;
+#endif
+  }
+
+  // Leaks the crew: its threads cannot be joined, nor what they wait for be destroyed, where they do not
+  // exist.
+  void forget_if_forked() {
+    if (crew_ && process_ != process()) static_cast<void>(crew_.release());
+  }
+
+  std::size_t n_threads_;
+  std::unique_ptr<Crew> crew_;
+  long process_ = 0;
 };
 
 }  // namespace tada

@@ -81,6 +81,7 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
     cell_of_row_.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       multiplicity_[i] = multiplicity[order_[i]];
+      if (!whole) most_fixed_ = i == 0 ? multiplicity_[0] : std::max(most_fixed_, multiplicity_[i]);
       cell_of_row_[i].count = count[order_[i]];
     }
   } else {
@@ -120,7 +121,11 @@ void Shard::begin_tree(int scale_exponent) {
       }
     }
   });
-  nodes_.assign(1, NodeRows{{0, n_positive_}, {n_positive_, n}});
+  NodeRows root;
+  root.end[0] = root.begin[1] = n_positive_;
+  root.end[1] = n;
+  nodes_.assign(1, root);
+  gathered_.clear();
 }
 
 std::vector<double> Shard::log_weights() const {
@@ -183,6 +188,8 @@ void Shard::split(std::int32_t id, std::int32_t left, std::int32_t right, std::s
         }
       },
       codes_);
+  nodes_[static_cast<std::size_t>(id)].inner = true;
+  gathered_.clear();
   nodes_[static_cast<std::size_t>(left)] = child[0];
   nodes_[static_cast<std::size_t>(right)] = child[1];
 }

@@ -26,6 +26,7 @@ struct CodeTable {
 // Rows of a node: a range of the row order for each class.
 struct NodeRows {
   std::size_t begin[2] = {0, 0}, end[2] = {0, 0};  // 0: positive, 1: negative
+  bool inner = false;                              // was split: its children have the rows
   std::size_t size(int k) const { return end[k] - begin[k]; }
 };
 
@@ -71,6 +72,11 @@ class Shard {
   const std::vector<double>& scores() const { return score_; }
   std::size_t n_nodes() const { return nodes_.size(); }
   const NodeRows& node(std::int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  bool gathered(
+      std::int32_t id) const {  // whether leaf_extremes of this leaf was the last to use the scratch
+    return static_cast<std::size_t>(id) < gathered_.size() && gathered_[static_cast<std::size_t>(id)] != 0;
+  }
+  double most_fixed() const { return most_fixed_; }  // the largest of what fixed-point weights are made from
   Pool& pool() { return pool_; }
   double s() const { return s_; }
 
@@ -123,6 +129,8 @@ class Shard {
   std::uint32_t* spare_rows() { return reinterpret_cast<std::uint32_t*>(scratch_.data()); }
   std::uint32_t* spare_fixed() { return spare_rows() + n_rows(); }
   std::vector<NodeRows> nodes_;
+  std::vector<std::uint8_t> gathered_;  // by node: scratch_ holds the states of its rows
+  double most_fixed_ = 1.0;
   Pool pool_;
 };
 
