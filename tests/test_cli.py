@@ -388,7 +388,7 @@ def test_a_line_end_in_a_name_does_not_break_the_one_line(run, folder):
         (("data.csv", "--target", "y", "--t", "2"), "'t'"),
         (
             ("data.csv", "--target", "y", "--set", "n_estimator=5"),
-            "no such parameter; did you mean n_estimators?",
+            "no such parameter; did you mean n_estimators",
         ),
         (("data.csv", "--target", "y", "--set", "n_estimators"), "must be NAME=VALUE"),
         (("data.csv", "--target", "y", "--set", "t=0.5"), "use --t 0.5"),
