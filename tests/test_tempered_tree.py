@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tadaboost import TemperedTreeClassifier
+from tadaboost import TemperedTreeClassifier, load, save
 from tadaboost.losses import bayes_risk, conditional_risk, leaf_link, partial_loss, tempered_exp_loss
 from tadaboost.tree import node_reals, percolate
 
@@ -122,6 +122,15 @@ def test_any_tree_percolates_back_even_one_of_pure_leaves(values, t):
         assert np.isfinite(reals).all()
         leaf = model.tree_.feature < 0
         np.testing.assert_allclose(percolate(model.tree_, reals)[leaf], model.tree_.value[leaf], rtol=1e-12)
+
+
+def test_a_file_keeps_tree_and_loss(X_y, tmp_path):
+    model = TemperedTreeClassifier(t=0.3).fit(*X_y)
+    save(model, tmp_path / "tree.tada")
+    loaded = load(tmp_path / "tree.tada")
+    assert loaded.loss_ == model.loss_
+    np.testing.assert_array_equal(node_reals(loaded.tree_, 0.3), node_reals(model.tree_, 0.3))
+    np.testing.assert_array_equal(loaded.predict_proba(X_y[0]), model.predict_proba(X_y[0]))
 
 
 def test_node_reals_refuse_a_temperature_of_2():
