@@ -160,7 +160,7 @@ class Run:
             self.stop_reason = "n_estimators"
 
     def only_tree(self) -> tuple[Tree, float]:
-        """Grow one tree that is a model of its own; the tree and its mean tempered loss (15).
+        """Grow one tree that is a model of its own; give it and its mean tempered loss (15).
 
         Unlike in `step`, its splits stay when none has an edge.
         """
@@ -233,7 +233,7 @@ class Run:
         return self._capped(values, self.settings.learning_rate)
 
     def _prior(self, leaves: _Leaves) -> tuple[Array, int]:
-        """Value of a lone root. With all weights at 1 psi_t of Q masses is the prior's link, whatever leaf_values says."""
+        """Give a lone root its value: while all weights are 1, psi_t of Q masses is the link of the prior."""
         return self._capped(losses.leaf_link(leaves.weight[:, 0], leaves.weight[:, 1], self.settings.t), 1.0)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
