@@ -138,6 +138,23 @@ def test_12_and_13_hold_on_domains_of_the_paper(file, t, clip):
     check_inequalities(model, X, y)
 
 
+@pytest.mark.parametrize("leveraging", ["closed", "exact"])
+@pytest.mark.parametrize("leaf_values", ["exact", "theorem_a"])
+def test_what_would_be_infinite_at_t_1_is_capped_and_counted(leaf_values, leveraging):
+    X = np.arange(40.0)[:, None]
+    y = (X[:, 0] >= 20).astype(int)
+    settings = {
+        "leaf_values": leaf_values,
+        "leveraging": leveraging,
+        "allow_pure_leaves": True,
+        "leaf_ridge": 3.0,
+    }
+    model = fitted(X, y, 1.0, False, settings)
+    assert np.abs(model.decision_function(X)) == pytest.approx(500)
+    assert model.rounds_["n_nonfinite"].tolist() == [1 if leaf_values == "exact" else 3]  # the step; leaves
+    assert model.stop_reason_ == "perfect"
+
+
 def test_margins_count_multiplicities_and_all_classes():
     X, label = load_wine(return_X_y=True)
     y = np.where(label == 0, "first", "other")

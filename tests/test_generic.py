@@ -294,6 +294,31 @@ def test_copies_predict_the_same(X_y):
     assert clone(model).estimator is not LINEAR
 
 
+def test_callbacks_see_a_model_of_the_rounds_so_far_and_may_stop(X_y):
+    X, y = X_y
+    seen = []
+
+    class StopAtThree:
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+            if context.task_name == "round":
+                seen.append(fitted_estimator.decision_function(X))
+            return len(seen) == 3
+
+        def teardown(self, estimator, context):
+            pass
+
+    model = TAdaBoostClassifier(estimator=STUMP, n_estimators=9, leveraging="closed", learning_rate=1.0)
+    model.set_callbacks(StopAtThree()).fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (3, "callback")
+    np.testing.assert_array_equal(list(model.staged_decision_function(X)), seen)
+
+
 @pytest.mark.parametrize("library", [pd, pl])
 def test_frames_reach_the_learner_as_they_are(library):
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tadaboost import TemperedTreeClassifier
+from tadaboost import TemperedTreeClassifier, load, save
 from tadaboost.losses import bayes_risk, conditional_risk, leaf_link, partial_loss, tempered_exp_loss
 from tadaboost.tree import node_reals, percolate
 
@@ -122,6 +122,26 @@ def test_any_tree_percolates_back_even_one_of_pure_leaves(values, t):
         assert np.isfinite(reals).all()
         leaf = model.tree_.feature < 0
         np.testing.assert_allclose(percolate(model.tree_, reals)[leaf], model.tree_.value[leaf], rtol=1e-12)
+
+
+@pytest.mark.parametrize("t", [-1.0, 0.5, 1.0, 1.3])
+def test_pure_leaves_and_one_class_have_the_loss_of_their_scores(t):
+    X = np.arange(12.0)[:, None]
+    for y in (np.repeat([0, 1], 6), np.ones(12, int)):
+        model = TemperedTreeClassifier(t=t, min_samples_leaf=1).fit(X, y)
+        sign = np.where(y == model.classes_[0], -1, 1)
+        loss = tempered_exp_loss(sign * model.decision_function(X), t).mean()
+        assert model.loss_ == pytest.approx(loss, rel=1e-9, abs=1e-200)
+        assert model.loss_ == pytest.approx(bayes_risk(0.0, t), rel=1e-9, abs=1e-200)
+
+
+def test_a_file_keeps_tree_and_loss(X_y, tmp_path):
+    model = TemperedTreeClassifier(t=0.3).fit(*X_y)
+    save(model, tmp_path / "tree.tada")
+    loaded = load(tmp_path / "tree.tada")
+    assert loaded.loss_ == model.loss_
+    np.testing.assert_array_equal(node_reals(loaded.tree_, 0.3), node_reals(model.tree_, 0.3))
+    np.testing.assert_array_equal(loaded.predict_proba(X_y[0]), model.predict_proba(X_y[0]))
 
 
 def test_node_reals_refuse_a_temperature_of_2():

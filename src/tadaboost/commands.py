@@ -251,6 +251,7 @@ def _settings(
 def _parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     """Read NAME=VALUE settings; a value is an integer, a number, true, false, none or else text."""
     known = tadaboost.TAdaBoostClassifier().get_params()
+    del known["estimator"]  # an object, and a file could not hold its model
     parsed: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))

@@ -6,7 +6,7 @@ file cannot ask for much memory), and every tree index is checked before the cor
 width, little-endian; the same model gives the same bytes. `FORMAT` grows when an older reader would misread.
 
     model.json   format, version, class, parameters, temperature, clip_at, classes, names, levels,
-                 n_features, stop_reason, table (what the command line knows about the columns' files)
+                 n_features, stop_reason or loss, table (what the command line knows about the columns' files)
     <field>.npy  the fields of forest.FlatTrees, and estimator_weights, rounds, weights where there are any
 """
 
@@ -177,6 +177,8 @@ def _content(model: Any) -> bytes:
         arrays |= {"estimator_weights": alpha, "rounds": model.rounds_}
         if hasattr(model, "weights_"):
             arrays["weights"] = model.weights_
+    else:
+        about["loss"] = model.loss_
     if hasattr(model, "table_"):
         about["table"] = model.table_
 
@@ -269,6 +271,7 @@ def _model(content: bytes) -> Model:
     else:
         _require(len(trees) == 1, "the number of trees")
         model.tree_ = trees[0]
+        model.loss_ = _number(about["loss"], "the loss")
     largest = np.maximum.reduceat(np.abs(flat.value), flat.tree_start[:-1])
     with np.errstate(over="ignore", invalid="ignore"):
         _require(bool(np.isfinite(np.abs(alpha) @ largest)), "the size of the leaf values")

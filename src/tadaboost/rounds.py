@@ -139,11 +139,11 @@ class Run:
             return
         values, n_capped = self._leaf_values(leaves)
         rho, A, off = self._edge(leaves, values)
-        alpha = self._coefficient(leaves, values, rho, A)
+        alpha, step_capped = self._coefficient(leaves, values, rho, A)
         if alpha == 0.0 or not values.any() or (self.settings.leveraging != "unit" and abs(rho) < 1e-15):
             self._stop("edge zero", grown, leaves)
             return
-        self._apply(grown, leaves, values, alpha, rho, off, n_capped)
+        self._apply(grown, leaves, values, alpha, rho, off, n_capped + step_capped)
         whole_step = self.settings.leveraging != "unit" and self.settings.learning_rate == 1.0
         if self._loss == 0.0 or (abs(rho) == 1.0 and self.settings.t <= 1.0 and whole_step):
             self.stop_reason = "perfect"
@@ -151,6 +151,18 @@ class Run:
             self.stop_reason = "frozen step"
         elif len(self.trees) == self.settings.n_estimators:
             self.stop_reason = "n_estimators"
+
+    def only_tree(self) -> tuple[Tree, float]:
+        """Grow one tree that is a model of its own; give it and its mean tempered loss (15).
+
+        Unlike in `step`, its splits stay when none has an edge.
+        """
+        grown, leaves = self._grow()
+        values, _ = self._leaf_values(leaves) if len(leaves.ids) > 1 else self._prior(leaves)
+        with np.errstate(invalid="ignore"):  # 0 times infinity: a class that a pure leaf does not have
+            loss = leaves.weight * losses.tempered_exp_loss(np.stack([values, -values], axis=1), self.settings.t)
+        tree = to_tree(grown, self.bins, leaves.ids, values, self._unit)
+        return tree, math.fsum(loss[leaves.weight > 0.0]) / self._total
 
     def rounds(self) -> NDArray[np.void]:
         """Return the records of the rounds so far, of dtype `ROUND`."""
@@ -173,9 +185,7 @@ class Run:
                      np.empty(0, np.int32), np.zeros(2, np.int64), grown[7], np.zeros(1))  # fmt: skip
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
-        # Q masses: with all weights at 1 psi_t of them is the prior's link, whatever leaf_values says.
-        weight = leaves.table[:, :, 0]
-        values, n_capped = self._capped(losses.leaf_link(weight[:, 0], weight[:, 1], self.settings.t), 1.0)
+        values, n_capped = self._prior(leaves)
         rho, _, off = self._edge(leaves, values)
         self._apply(grown, leaves, values, 1.0, rho, off, n_capped)
 
@@ -213,6 +223,11 @@ class Run:
             )
         return self._capped(values, self.settings.learning_rate)
 
+    def _prior(self, leaves: _Leaves) -> tuple[Array, int]:
+        """Give a lone root its value: while all weights are 1, psi_t of Q masses is the link of the prior."""
+        weight = leaves.table[:, :, 0]
+        return self._capped(losses.leaf_link(weight[:, 0], weight[:, 1], self.settings.t), 1.0)
+
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
         """Cap what is infinite, as values of pure leaves at t = 1 (canonical ones at t >= 0); count it."""
         cap = CAP / largest_alpha
@@ -230,19 +245,20 @@ class Run:
         )
         return rho, A, (e_dagger, off / total)
 
-    def _coefficient(self, leaves: _Leaves, values: Array, rho: float, A: float) -> float:
+    def _coefficient(self, leaves: _Leaves, values: Array, rho: float, A: float) -> tuple[float, bool]:
+        """Return alpha, and whether it had to be capped."""
         rule, rate = self.settings.leveraging, self.settings.learning_rate
         if rule == "unit":
-            return rate
+            return rate, False
         if A == 0.0 or abs(rho) < 1e-15:
-            return 0.0
+            return 0.0, False
         largest = CAP / (rate * float(np.abs(values).max())) if self.settings.t >= 1.0 else math.inf
         start = boosting.closed_step(rho, A, self.settings.t)
         if rule == "exact":
             start = _core.solve_step(
                 self._shard, leaves.ids, values, leaves.table, start, largest, self._most_multiplicity
             )
-        return rate * min(max(start, -largest), largest)
+        return rate * min(max(start, -largest), largest), abs(start) >= largest
 
     # The step.
 
