@@ -3,8 +3,8 @@
 
 Each mutation is tried in a forked child, which imports the changed syntax tree in place of the module and
 runs the module's tests: no file is written, and what takes long to import is there before the fork. A
-survivor has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one that
-is not listed, and on a listed one that is noticed after all.
+survivor has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one
+that is not listed, and on a listed one that is noticed after all.
 """
 
 import argparse
@@ -71,7 +71,7 @@ class Mutant(NamedTuple):
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what may stand instead of an expression."""
+    """What may stand instead of an expression."""
     if isinstance(node, ast.BinOp | ast.BoolOp):
         for operator in OPERATORS.get(type(node.op), []):
             yield changed(node, op=operator())
@@ -92,7 +92,6 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changed(node: ast.AST, **fields: object) -> ast.AST:
-    """Return a copy of a node with other fields."""
     new = copy.copy(node)
     for name, value in fields.items():
         setattr(new, name, value)
@@ -128,17 +127,15 @@ def mutants(module: str) -> list[Mutant]:
 
 
 def unchanged(module: str) -> Mutant:
-    """Return the module as it is: its tests have to pass."""
+    """The module as it is: its tests have to pass."""
     return Mutant(module, parsed(module))
 
 
 def parsed(module: str) -> ast.Module:
-    """Return the syntax tree of a module."""
     return ast.parse((ROOT / "src" / "tadaboost" / f"{module}.py").read_text())
 
 
 def put(parent: ast.AST, field: str, i: int | None, node: ast.AST) -> None:
-    """Set a field, or an entry of a field that is a list."""
     if i is None:
         setattr(parent, field, node)
     else:
@@ -152,13 +149,11 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.mutant = mutant
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> object:
-        """Claim the mutated module only."""
         if fullname != f"tadaboost.{self.mutant.module}":
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def exec_module(self, module: object) -> None:
-        """Run the changed tree as the module."""
         code = compile(ast.fix_missing_locations(self.mutant.tree), f"<{self.mutant.module}>", "exec")
         exec(code, vars(module))
 
@@ -192,12 +187,11 @@ def noticed(mutant: Mutant, seconds: int) -> bool:
 
 
 def preload() -> None:
-    """Import what does not depend on the mutated modules; let hypothesis try few, and the same, examples."""
+    """Import what does not depend on the mutated modules; set hypothesis to few, always equal examples."""
     import hypothesis
     import mpmath  # noqa: F401
     import numpy  # noqa: F401
     import pytest  # noqa: F401
-    import scipy.optimize  # noqa: F401
     import sklearn.base
     import sklearn.callback
     import sklearn.tree  # noqa: F401

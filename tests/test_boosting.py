@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tadaboost import losses, measures
-from tadaboost.boosting import _State, boost, bound_factor, closed_step, normalised_edge
+from tadaboost.boosting import boost, bound_factor, closed_step, normalised_edge
 from tadaboost.calculus import exp_t, star
 
 from . import oracle
@@ -385,16 +385,6 @@ def test_a_perfect_edge_leaves_no_weight_by_rounding(t):
             assert (run.stop_reason, len(run.alpha), run.loss[1]) == ("perfect", 2, 0.0)
             seen += 1
     assert seen > 5
-
-
-def test_a_row_counts_as_off_once_its_weight_is_zero_or_its_power_underflows():
-    cold = _State(0.0, np.full(3, 1 / 3), 3.0)
-    cold.log_e = np.array([0.0, 0.1, -800.0])  # e^800 is infinite: no step resolves this row
-    assert cold.step(np.array([1.0, -1.0, 1.0]), "closed").off.tolist() == [False, False, True]
-    for t in (1.0, 1.5):
-        state = _State(t, np.full(3, 1 / 3), 3.0)
-        state.log_e = np.array([0.0, 0.1, -np.inf])
-        assert state.step(np.array([1.0, -0.5, 1.0]), "closed").off.tolist() == [False, False, True]
 
 
 def test_a_single_row_is_a_sample_and_none_is_not():

@@ -356,7 +356,9 @@ class TemperedTreeClassifier(TemperedClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree; parameters and errors as in `TAdaBoostClassifier.fit`."""
-        self.tree_ = self._start(X, y, sample_weight).only_tree()
+        run = self._start(X, y, sample_weight)
+        run.step()
+        (self.tree_,) = run.trees
         self._forest()
         return self
 

@@ -159,12 +159,6 @@ class Run:
         elif len(self.trees) == self.settings.n_estimators:
             self.stop_reason = "n_estimators"
 
-    def only_tree(self) -> Tree:
-        """Grow one tree that is a model of its own: unlike in `step`, its splits stay when none has an edge."""
-        grown, leaves = self._grow()
-        values, _ = self._leaf_values(leaves) if len(leaves.ids) > 1 else self._prior(leaves)
-        return to_tree(grown, self.bins, leaves.ids, values, self._unit)
-
     def rounds(self) -> NDArray[np.void]:
         """Return the records of the rounds so far, of dtype `ROUND`."""
         return np.array(self._records, ROUND)
@@ -186,7 +180,8 @@ class Run:
                      np.empty(0, np.int32), np.zeros(2, np.int64), grown[7], np.zeros(1))  # fmt: skip
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
-        values, n_capped = self._prior(leaves)
+        # Q masses: with all weights at 1 psi_t of them is the prior's link, whatever leaf_values says.
+        values, n_capped = self._capped(losses.leaf_link(leaves.weight[:, 0], leaves.weight[:, 1], self.settings.t), 1.0)
         rho, e_dagger, mass_off = self._edge(leaves, values, self._largest_ratio(leaves, values))
         factor = boosting.bound_factor(rho, e_dagger, mass_off, self._loss, self.settings.t)
         self._apply(grown, leaves, values, 1.0, rho, factor, n_capped)
@@ -225,10 +220,6 @@ class Run:
             link = losses.leaf_link if rule == "theorem_a" else losses.canonical_leaf
             values = np.nan_to_num(link(leaves.weight[:, 0], leaves.weight[:, 1], t), nan=0.0, posinf=np.inf, neginf=-np.inf)
         return self._capped(values, self.settings.learning_rate)
-
-    def _prior(self, leaves: _Leaves) -> tuple[Array, int]:
-        """Value of a lone root. With all weights at 1 psi_t of Q masses is the prior's link, whatever leaf_values says."""
-        return self._capped(losses.leaf_link(leaves.weight[:, 0], leaves.weight[:, 1], self.settings.t), 1.0)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
         """Values of pure leaves are infinite at t = 1 (canonical ones at t >= 0): capped, and counted."""
