@@ -21,8 +21,8 @@ from . import oracle
 REFERENCE = oracle.VECTORS.parents[1] / "reference"
 TS = ["0.0", "0.5", "0.9", "1.0", "1.1"]
 LEAVES = {"paper63": "theorem_a", "fixed_end": "canonical"}
-# In this run (round 2) rounding, not the rule, decides between two equal splits.
 COUNT = 7  # the place of the number of rows in `Grower.tree`
+# In this run (round 2) rounding, not the rule, decides between two equal splits.
 BY_CHANCE = ("tiny", "fixed_end", "1.1")
 
 pytestmark = pytest.mark.skipif(
