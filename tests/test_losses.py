@@ -311,7 +311,7 @@ def test_star_is_the_exponent_of_the_co_simplex():
         (lambda: losses.mu_closed(0.5, -1.0, 0.5), r"^R must be >= 0, got -1\.0$"),
         (lambda: losses.rounds_needed(0.0, 0.1, 0.5), r"^gamma must be in \(0, 1\], got 0\.0$"),
         (lambda: losses.rounds_needed(0.1, 2.0, 0.5), r"^error must be in \(0, 1\], got 2\.0$"),
-        (lambda: losses.rounds_needed(0.1, 0.1, -1.0), r"^t must be >= 0, got -1\.0$"),
+        (lambda: losses.rounds_needed(0.1, 0.1, [0.5, -1.0]), r"^t must be >= 0, got -1\.0$"),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(call, text):

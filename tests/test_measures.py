@@ -171,6 +171,14 @@ def test_a_row_whose_clamp_is_the_root_itself_is_off_not_nearly_off(scale):
     assert got.q[0] == 0.0
 
 
+@pytest.mark.parametrize("unit", [1e-250, 1e250])
+def test_the_unit_of_the_weights_goes_into_the_multiplier(unit):
+    q, u = np.array([0.2, 0.5, 0.3, 0.6]), np.array([2.0, 1.0, -1.0, -0.3])
+    one, other = measures.project(q, u, t=0.0), measures.project(unit * q, u, t=0.0)
+    assert other.mu / unit == pytest.approx(one.mu, rel=1e-14)
+    np.testing.assert_allclose(other.q, one.q, rtol=1e-12)
+
+
 def test_one_bad_measure_among_several_is_refused():
     with pytest.raises(ValueError, match=r"^q has no mass"):
         measures.normalize([[0.0, 0.0], [1.0, 2.0]], 0.5)
