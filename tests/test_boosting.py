@@ -358,7 +358,47 @@ def test_a_lent_weight_that_overflows_next_to_1_leaves_the_edge_of_the_rows_that
     assert bound_factor(1.0, 2.0, 0.4, 1.0, 0.5) == 0.0
 
 
+def test_the_edge_divides_by_the_loss_and_an_off_row_without_mass_lends_nothing():
+    assert normalised_edge(0.3, 0.5, 1.2, 0.0, 0.0, 0.0, 0.5) == (pytest.approx(0.5, rel=1e-15), 0.0)
+    assert normalised_edge(0.3, 0.5, 1.2, 0.0, 1.0, 0.0, 0.5) == (pytest.approx(0.5, rel=1e-15), 0.0)
+    assert normalised_edge(0.3, 0.5, 1.2, -0.1, 1.0, 0.2, 1.0) == (pytest.approx(0.5, rel=1e-15), 0.0)
+    assert bound_factor(0.6, 2.0, 0.0, 1.0, 1.0) == 0.8
+
+
+@pytest.mark.parametrize("t", [0.0, 0.5, 0.9, 1.0, 1.2])
+def test_unit_steps_weigh_rows_by_the_loss_of_the_plain_clipped_sum(t):
+    H, y = game(0)
+    H = 0.3 * H
+    run = boost(H, y, t, leveraging="unit")
+    for j in range(len(H)):
+        side = "upper" if t <= 1 else "lower"
+        loss = losses.tempered_exp_loss(measures.clipped_sum(H[: j + 1] * y, delta_of(t), side=side), t)
+        assert run.loss[j] == pytest.approx(np.mean(loss), rel=1e-11)
+        np.testing.assert_allclose(run.p[j], loss / np.sum(loss), rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("t", [-1.0, 0.0, 0.5, 0.9])
+def test_a_perfect_edge_leaves_no_weight_by_rounding(t):
+    seen = 0
+    for seed in range(0, 90, 3):
+        H, y = game(seed)
+        # |u| is proportional to q^(1-t), so that every row reaches its clamp at once.
+        perfect = 0.3 * y * boost(H[:1], y, t).q[0] ** (1 - t)
+        run = boost([H[0], perfect, H[2]], y, t)
+        if run.rho[1] == 1.0:
+            assert (run.stop_reason, len(run.alpha), run.loss[1]) == ("perfect", 2, 0.0)
+            seen += 1
+    assert seen > 5
+
+
+def test_a_single_row_is_a_sample_and_none_is_not():
+    assert boost([[1.0]], [1], 0.5).stop_reason == "perfect"
+    with pytest.raises(ValueError, match=r"with a row at least, got shapes \(1, 0\) and \(0,\)$"):
+        boost(np.empty((1, 0)), [], 0.5)
+
+
 def test_an_edge_of_1_but_for_rounding_is_1():
+    assert normalised_edge(1 - 4e-16, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5)[0] < 1.0
     assert normalised_edge(1 - 2e-16, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5)[0] == 1.0
     assert normalised_edge(-1 - 1e-15, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5)[0] == -1.0
     assert normalised_edge(1 - 1e-15, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5)[0] < 1.0
@@ -474,6 +514,10 @@ def test_a_thousand_rounds_neither_overflow_nor_leave_the_co_simplex():
         (
             ([[1.0, 1.0]], [1, -1], 0.5, [1, -2]),
             r"^sample_weight\[1\] is -2\.0; weights must be finite and >= 0$",
+        ),
+        (
+            ([[1.0, 1.0]], [1, -1], 0.5, [1, np.inf]),
+            r"^sample_weight\[1\] is inf; weights must be finite and >= 0$",
         ),
         (([[1.0, 1.0]], [1, -1], 0.5, [1]), r"^sample_weight must be as long as y \(2\), got shape \(1,\)$"),
         (([[1.0, 1.0]], [1, -1], 0.5, [0, 0]), r"^sample_weight must have a weight > 0$"),

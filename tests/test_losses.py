@@ -152,6 +152,10 @@ def test_the_canonical_leaf_is_the_homogeneous_formula(u, t):
     assert losses.canonical_link(u, t) == pytest.approx(float(plain), rel=1e-10, abs=1e-12)
 
 
+def test_a_leaf_of_odds_e_has_a_value_like_any_other():
+    assert losses.canonical_leaf(np.e, 1.0, 1.0) == pytest.approx(2 * np.sinh(0.5), rel=1e-14)
+
+
 def test_pure_leaves_have_the_limits_of_the_links():
     np.testing.assert_allclose(losses.canonical_leaf(3.0, 0.0, [0.0, 0.5]), [4.0, 8.0], rtol=4 * EPS)
     np.testing.assert_array_equal(losses.canonical_leaf(0.0, 3.0, [1.0, 1.5]), -np.inf)
@@ -312,7 +316,7 @@ def test_star_is_the_exponent_of_the_co_simplex():
         (lambda: losses.mu_closed(0.5, -1.0, 0.5), r"^R must be >= 0, got -1\.0$"),
         (lambda: losses.rounds_needed(0.0, 0.1, 0.5), r"^gamma must be in \(0, 1\], got 0\.0$"),
         (lambda: losses.rounds_needed(0.1, 2.0, 0.5), r"^error must be in \(0, 1\], got 2\.0$"),
-        (lambda: losses.rounds_needed(0.1, 0.1, -1.0), r"^t must be >= 0, got -1\.0$"),
+        (lambda: losses.rounds_needed(0.1, 0.1, [0.5, -1.0]), r"^t must be >= 0, got -1\.0$"),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(call, text):

@@ -168,6 +168,34 @@ def test_a_row_switches_off_at_its_clamp_and_on_again_when_pushed():
     assert on.q[0] > 0
 
 
+@pytest.mark.parametrize("scale", [0.1, 0.3, 0.7, 1.0, 1.9, 3.3])
+def test_a_row_whose_clamp_is_the_root_itself_is_off_not_nearly_off(scale):
+    # t = 0, e = q - mu u: at mu = .1 the edge is 2 * 0 + .4 - (.3 + .1) = 0 and the first row exactly 0.
+    got = measures.project(scale * np.array([0.2, 0.5, 0.3]), [2.0, 1.0, -1.0], t=0.0)
+    assert got.mu == pytest.approx(0.1 * scale, rel=1e-14)
+    assert got.q[0] == 0.0
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e250])
+def test_the_unit_of_the_weights_goes_into_the_multiplier(unit):
+    q, u = np.array([0.2, 0.5, 0.3, 0.6]), np.array([2.0, 1.0, -1.0, -0.3])
+    one, other = measures.project(q, u, t=0.0), measures.project(unit * q, u, t=0.0)
+    assert other.mu / unit == pytest.approx(one.mu, rel=1e-14)
+    np.testing.assert_allclose(other.q, one.q, rtol=1e-12)
+
+
+def test_one_bad_measure_among_several_is_refused():
+    with pytest.raises(ValueError, match=r"^q has no mass"):
+        measures.normalize([[0.0, 0.0], [1.0, 2.0]], 0.5)
+    with pytest.raises(ValueError, match=r"^q: the last weight is the base"):
+        measures.natural([[1.0, 2.0, 0.0], [1.0, 2.0, 1.0]], 0.5)
+    assert measures.natural([1.0, 0.0, 2.0], 0.5)[1] == -2.0  # log_t 0, of a row that is not the base
+
+
+def test_a_clipped_sum_of_nothing_has_the_shape_of_a_summand():
+    np.testing.assert_array_equal(measures.clipped_sum(np.empty((0, 2, 3)), 1.0), np.zeros((2, 3)))
+
+
 def test_a_row_that_is_off_never_comes_back_from_t_equal_to_1_on():
     for t in (1.0, 1.5):
         q = measures.normalize([0.0, 0.5, 0.5], t)
