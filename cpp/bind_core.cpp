@@ -399,14 +399,16 @@ void bind_core(nb::module_& m) {
            [](Grower& g, Array<const std::uint64_t, 3> h) {
              Pool alone(1);
              g.begin(histogram_from(g, h), alone);
-           })
+           },
+           "root"_a.noconvert())
       .def("next", &next_request)
       .def("supply",
            [](Grower& g, Array<const std::uint64_t, 3> h) {
              require(g.awaited() >= 0, "supply: no request awaits a histogram");
              Pool alone(1);
              g.supply(histogram_from(g, h), alone);
-           })
+           },
+           "built"_a.noconvert())
       .def("leaves", [](const Grower& g) { return to_numpy(g.leaves()); })
       .def("tree", &grown_tree);
   m.def("grow", &grow_here, "grower"_a, "shard"_a);

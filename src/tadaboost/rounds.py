@@ -10,7 +10,7 @@ the form to implement: all m and Z cancel.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,14 +62,14 @@ class _Leaves(NamedTuple):
 
     ids: NDArray[np.int32]
     weight: Array  # sum of multiplicity times e
-    count: Array  # multiplicity
+    multiplicity: Array
     off: Array  # of it, with weight 0
     least: Array  # log weights of the rows that are on; inf where there are none
     most: Array  # -inf where there are none
 
     def statistics(self) -> Array:
         """Return the arrays as the core's solvers take them, shape (leaves, 2, 4)."""
-        return np.stack([self.count, self.weight, self.least, self.most], axis=-1)
+        return np.stack([self.multiplicity, self.weight, self.least, self.most], axis=-1)
 
 
 class Run:
@@ -169,15 +169,16 @@ class Run:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
 
-    def _stop(self, reason: str, grown: tuple[Any, ...], leaves: _Leaves) -> None:
+    def _stop(self, reason: str, grown: _core.GrownTree, leaves: _Leaves) -> None:
         """End the run; a run without any tree gets one root that predicts the prior."""
         self.stop_reason = reason
         if self.trees:
             return
         if len(leaves.ids) > 1:
-            grown = tuple(array[:1] for array in grown)
-            grown = (np.array([-1], np.int32), *grown[1:2], *([np.array([-1], np.int32)] * 2), *grown[4:5],
-                     np.empty(0, np.int32), np.zeros(2, np.int64), grown[7], np.zeros(1))  # fmt: skip
+            none = np.array([-1], np.int32)
+            no_codes, start = np.empty(0, np.int32), np.zeros(2, np.int64)
+            root = grown[1][:1], grown[4][:1], grown[7][:1]
+            grown = (none, root[0], none, none, root[1], no_codes, start, root[2], np.zeros(1))
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
         # Q masses: with all weights at 1 psi_t of them is the prior's link, whatever leaf_values says.
@@ -194,14 +195,15 @@ class Run:
         largest = min(2.0**30 / self._most_fixed, 2.0**20 / mean)
         return min(1020, max(-1020, math.frexp(largest)[1] - 1))
 
-    def _grow(self) -> tuple[tuple[Any, ...], _Leaves]:
+    def _grow(self) -> tuple[_core.GrownTree, _Leaves]:
         self._shard.begin_tree(self._scale_exponent())
         ids = _core.grow(self._grower, self._shard)
         return self._grower.tree(), self._leaves(ids)
 
     def _leaves(self, ids: NDArray[np.int32]) -> _Leaves:
         count, extremes = self._shard.leaf_extremes(ids)
-        counts, least, most = count * self._unit, extremes[..., 0], np.ascontiguousarray(extremes[..., 1])
+        counts = count.astype(np.float64) * self._unit
+        least, most = extremes[..., 0], np.ascontiguousarray(extremes[..., 1])
         exponents = _core.exact_exponents(self._most_multiplicity * np.exp(most))
         weight = _value(self._shard.leaf_sums(ids, exponents), exponents)
         return _Leaves(ids, weight, counts[..., 0], counts[..., 1], least, most)
@@ -275,7 +277,7 @@ class Run:
         Tight, because the sums of the step are rounded relative to it.
         """
         s = 1.0 - self.settings.t
-        some = leaves.count > 0.0
+        some = leaves.multiplicity > 0.0
         c = moves[:, None] * np.array([1.0, -1.0])
         pairs = zip(leaves.most[some].tolist(), c[some].tolist(), strict=True)
         return max(_core.stepped(most, move, s) for most, move in pairs)
@@ -283,7 +285,14 @@ class Run:
     # The step.
 
     def _apply(
-        self, grown: tuple[Any, ...], leaves: _Leaves, values: Array, alpha: float, rho: float, factor: float, capped: int
+        self,
+        grown: _core.GrownTree,
+        leaves: _Leaves,
+        values: Array,
+        alpha: float,
+        rho: float,
+        factor: float,
+        capped: int,
     ) -> None:
         settings, t = self.settings, self.settings.t
         s = 1.0 - t
@@ -335,7 +344,9 @@ def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64]
     if multiplicity is None:
         return True, 1.0, None
     largest, n = float(multiplicity.max()), len(multiplicity)
-    if largest <= 2.0**31 and float(multiplicity.sum()) < 2.0**40 and np.all(multiplicity == np.floor(multiplicity)):
+    # Fixed-point weights have a mean of 2^20: past a total of 2^32 their sums are no longer exact as doubles.
+    small = largest <= 2.0**31 and float(multiplicity.sum()) < 2.0**32
+    if small and np.all(multiplicity == np.floor(multiplicity)):
         return True, 1.0, multiplicity.astype(np.uint64)
     bits = 61 - math.frexp(largest)[1] - n.bit_length()
     counts = np.maximum(np.rint(np.ldexp(multiplicity, bits)), multiplicity > 0)
