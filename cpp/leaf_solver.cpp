@@ -10,20 +10,24 @@ namespace tada {
 namespace {
 
 constexpr int kPasses = 100;  // bisection alone would have arrived
+// At t > 1 trials keep this share of the way off the step at which a weight becomes infinite: beyond, e^s is so much a
+// matter of rounding that no bound of the weights, on which the sums rest, can be told.
+constexpr double kFinite = 1.0 - 0x1p-40;
 
 struct Bracket {
   double low, high, v = 0.0, last = INFINITY;
+  double pole_low = -INFINITY, pole_high = INFINITY;  // where a weight is infinite (t > 1)
   bool done = false;
   double inside(double x) const { return std::min(high, std::max(low, x)); }
   double middle() const { return low + (high - low) / 2.0; }
 
   // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is at
-  // most `small` times v. The bracket is halved instead when the step would leave it, or is more than half of the
+  // most `small` times v, and of the way to a pole, near which steps are small wherever the root is. The bracket is halved instead when the step would leave it, or is more than half of the
   // last one: Newton crawls down an exponential.
   void advance(double g, double slope, double small) {
     (g > 0.0 ? low : high) = v;
     const double newton = v + g / slope, moved = std::fabs(newton - v);
-    done = g == 0.0 || moved <= small * std::fabs(v);
+    done = g == 0.0 || moved <= small * std::min({std::fabs(v), pole_high - v, v - pole_low});
     if (g == 0.0) return;
     const bool quick = newton > low && newton < high && 2.0 * moved <= last;
     const double next = done ? inside(newton) : quick ? newton : middle();
@@ -72,10 +76,12 @@ class Trials {
 Bracket bracket_of(const LeafStatistics& p, const LeafStatistics& n, double s, double ridge, double cap) {
   auto reach = [&](const LeafStatistics& off_first, const LeafStatistics& infinite_first) {
     if (s > 0.0) return off_first.count > 0.0 ? std::exp(s * off_first.most) / s : 0.0;
-    if (s < 0.0 && infinite_first.count > 0.0) return std::exp(s * infinite_first.most) / -s;
+    if (s < 0.0 && infinite_first.count > 0.0) return kFinite * std::exp(s * infinite_first.most) / -s;
     return cap;
   };
   Bracket b{-std::min(cap, reach(n, p)), std::min(cap, reach(p, n))};
+  if (s < 0.0 && n.count > 0.0) b.pole_high = std::exp(s * n.most) / -s;
+  if (s < 0.0 && p.count > 0.0) b.pole_low = std::exp(s * p.most) / s;
   const double g = p.weight - n.weight;
   if (ridge > 0.0) {
     b.low = std::max(b.low, std::min(0.0, g / ridge));
@@ -160,7 +166,7 @@ double solve_step(const std::vector<LeafStatistics>& statistics, const std::vect
     const double end = std::exp(s * statistics[i].most) / std::fabs(s * u);
     any[u > 0.0] = true;
     off[u > 0.0] = std::max(off[u > 0.0], end);
-    infinite[u > 0.0] = std::min(infinite[u > 0.0], end);
+    infinite[u > 0.0] = std::min(infinite[u > 0.0], kFinite * end);
   }
   Bracket b = s > 0.0 ? Bracket{-off[0], off[1]} : Bracket{-infinite[1], infinite[0]};
   if (!any[0] || !any[1]) return any[1] ? b.high : any[0] ? b.low : 0.0;  // all right, or all wrong

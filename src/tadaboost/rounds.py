@@ -36,6 +36,7 @@ STOP_REASONS = {
     "frozen step": "the step is too small to change any weight",
 }
 
+_LARGE = 1e100  # what counts as infinite at t < 1
 _CAP = 500.0  # |alpha h| at t >= 1, where a pure leaf's value and a perfect tree's step have no bound
 
 
@@ -111,10 +112,11 @@ class Run:
         self.bins, self.settings = bins, settings
         n_codes = np.asarray(bins.n_bins, np.int64) + 1
         is_categorical = np.ascontiguousarray(bins.is_categorical, bool)
+        self._total, self._most_multiplicity = float(len(positive)), 1.0
+        if multiplicity is not None:
+            self._total, self._most_multiplicity = _total_and_most(multiplicity)
         whole, unit, counts = _counts(multiplicity)
         self._multiplicity, self._n_given, self._unit = multiplicity, len(positive), unit
-        self._total = float(len(positive) if multiplicity is None else math.fsum(multiplicity))
-        self._most_multiplicity = 1.0 if multiplicity is None else float(multiplicity.max())
         self._shard = _core.Shard(
             codes, n_codes, is_categorical, np.ascontiguousarray(positive, bool), multiplicity, counts, whole,
             float(settings.t), n_threads,
@@ -224,9 +226,9 @@ class Run:
         return self._capped(values, self.settings.learning_rate)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
-        """Values of pure leaves are infinite at t = 1 (canonical ones at t >= 0): capped, and counted."""
+        """Values of pure leaves are infinite at t = 1 (canonical ones at t >= 0, or nearly): capped, and counted."""
         cap = _CAP / largest_alpha
-        too_large = ~(np.abs(values) <= cap) if self.settings.t >= 1.0 else ~np.isfinite(values)
+        too_large = ~(np.abs(values) <= (cap if self.settings.t >= 1.0 else _LARGE))
         return np.where(too_large, np.copysign(cap, values), values), int(too_large.sum())
 
     # The edge and the coefficient.
@@ -307,8 +309,8 @@ class Run:
         least, most_power, self._most_weight, self._most_fixed = extremes.tolist()
 
         t_star = 1.0 / (2.0 - t)
-        Z = (self._loss / before) ** t_star
-        mu = alpha / (total ** (1.0 - t_star) * before ** (1.0 - t_star))
+        Z = _power(self._loss / before, t_star)
+        mu = alpha * _power(total * before, t_star - 1.0)
         # |rho| = 1 stands for all that rounds to it; K_t is then known no better than by the loss.
         self._bound *= max(factor, self._loss / before) if abs(rho) == 1.0 else factor
         certified = settings.learning_rate == 1.0 and settings.leveraging in ("closed", "exact")
@@ -330,9 +332,17 @@ class Run:
         p = np.zeros(self._n_given)
         p[order] = np.exp((2.0 - self.settings.t) * self._shard.log_weights())
         if self._multiplicity is not None:
-            p *= self._multiplicity
+            p *= self._multiplicity / self._most_multiplicity
         total = math.fsum(p)
         return p / total if total > 0.0 else p
+
+
+def _total_and_most(multiplicity: Array) -> tuple[float, float]:
+    most = float(multiplicity.max())
+    total = math.fsum(multiplicity) if most <= 1e40 else most
+    if not 1e-40 <= total <= 1e40:  # beyond, sums over rows of the largest weight, e^600, are not finite
+        raise ValueError(f"sample_weight sums to {total:.3g}; scale it so that the sum is within 1e-40 to 1e40")
+    return total, most
 
 
 def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64] | None]:
@@ -351,6 +361,14 @@ def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64]
     bits = 61 - math.frexp(largest)[1] - n.bit_length()
     counts = np.maximum(np.rint(np.ldexp(multiplicity, bits)), multiplicity > 0)
     return False, math.ldexp(1.0, -bits), counts.astype(np.uint64)
+
+
+def _power(base: float, exponent: float) -> float:
+    """Return base^exponent for base >= 0; infinite where it overflows, as powers by 1 / (2 - t) do for t near 2."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf
 
 
 def _value(limbs: NDArray[np.int64], exponent: int | NDArray[np.int32]) -> Array:
