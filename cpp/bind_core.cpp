@@ -294,18 +294,22 @@ void bind_core(nb::module_& m) {
   nb::class_<Grower>(m, "Grower")
       .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a,
            "max_leaves"_a, "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)
-      .def("begin",
-           [](Grower& g, Array<const std::uint64_t, 3> h) {
-             Pool alone(1);
-             g.begin(histogram_from(g, h), alone);
-           })
+      .def(
+          "begin",
+          [](Grower& g, Array<const std::uint64_t, 3> h) {
+            Pool alone(1);
+            g.begin(histogram_from(g, h), alone);
+          },
+          "root"_a.noconvert())
       .def("next", &next_request)
-      .def("supply",
-           [](Grower& g, Array<const std::uint64_t, 3> h) {
-             require(g.awaited() >= 0, "supply: no request awaits a histogram");
-             Pool alone(1);
-             g.supply(histogram_from(g, h), alone);
-           })
+      .def(
+          "supply",
+          [](Grower& g, Array<const std::uint64_t, 3> h) {
+            require(g.awaited() >= 0, "supply: no request awaits a histogram");
+            Pool alone(1);
+            g.supply(histogram_from(g, h), alone);
+          },
+          "built"_a.noconvert())
       .def("leaves", [](const Grower& g) { return to_numpy(g.leaves()); })
       .def("tree", &grown_tree);
   m.def("grow", &grow_here, "grower"_a, "shard"_a);

@@ -18,8 +18,9 @@ namespace {
 
 using fast::kInf;
 
-// A weight that would keep less than this share of its e^s is off: such a rest is the rounding of the step
-// that was to switch it off, and one row of it would stand in the way of every later step.
+// A weight that would keep less than this share of its e^s is off (infinite, that is at the cap, for s < 0):
+// such a rest is the rounding of the step that was to switch it off, and one row of it would stand in the way
+// of every later step.
 constexpr double kRest = 0x1p-48;
 
 // l + log1p(-s c / e^s) / s; from off (l = -inf, s > 0) it is log(-s c) / s where that exists.
@@ -81,7 +82,7 @@ TADA_INLINE double moved_state(double state, double c, double s, double cap) {
   } else {
     const double moved = state - s * c;
     if constexpr (form == Form::kPower)
-      if (s < 0.0) return moved > cap ? moved : cap;
+      if (s < 0.0) return moved > kRest * state && moved > cap ? moved : cap;
     const double on = moved < kRest * state ? 0.0 : moved;
     return on < cap ? on : cap;
   }

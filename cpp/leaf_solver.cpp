@@ -10,20 +10,25 @@ namespace tada {
 namespace {
 
 constexpr int kPasses = 100;  // bisection alone would have arrived
+// At t > 1 trials keep this share of the way off the step at which a weight becomes infinite: beyond, e^s is
+// so much a matter of rounding that no bound of the weights, on which the sums rest, can be told.
+constexpr double kFinite = 1.0 - 0x1p-40;
 
 struct Bracket {
   double low, high, v = 0.0, last = INFINITY;
+  double pole_low = -INFINITY, pole_high = INFINITY;  // where a weight is infinite (t > 1)
   bool done = false;
   double inside(double x) const { return std::min(high, std::max(low, x)); }
   double middle() const { return low + (high - low) / 2.0; }
 
   // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is
-  // at most `small` times v. The bracket is halved instead when the step would leave it, or is more than half
-  // of the last one: Newton crawls down an exponential.
-  void advance(double g, double slope, double small, double size) {
+  // at most `small` times v, and times the way to a pole, near which steps are small wherever the root is.
+  // The bracket is halved instead when the step would leave it, or is more than half of the last one: Newton
+  // crawls down an exponential.
+  void advance(double g, double slope, double small) {
     (g > 0.0 ? low : high) = v;
     const double newton = v + g / slope, moved = std::fabs(newton - v);
-    done = g == 0.0 || (moved <= small * std::fabs(v) && std::fabs(g) <= 1e-3 * size);
+    done = g == 0.0 || moved <= small * std::min({std::fabs(v), pole_high - v, v - pole_low});
     if (g == 0.0) return;
     const bool quick = newton > low && newton < high && 2.0 * moved <= last;
     const double next = done ? inside(newton) : quick ? newton : middle();
@@ -72,10 +77,13 @@ class Trials {
 Bracket bracket_of(const LeafSums& p, const LeafSums& n, double s, double ridge, double cap) {
   auto reach = [&](const LeafSums& off_first, const LeafSums& infinite_first) {
     if (s > 0.0) return off_first.multiplicity > 0.0 ? fast::exp(s * off_first.most) / s : 0.0;
-    if (s < 0.0 && infinite_first.multiplicity > 0.0) return fast::exp(s * infinite_first.most) / -s;
+    if (s < 0.0 && infinite_first.multiplicity > 0.0)
+      return kFinite * fast::exp(s * infinite_first.most) / -s;
     return cap;
   };
   Bracket b{-std::min(cap, reach(n, p)), std::min(cap, reach(p, n))};
+  if (s < 0.0 && n.multiplicity > 0.0) b.pole_high = fast::exp(s * n.most) / -s;
+  if (s < 0.0 && p.multiplicity > 0.0) b.pole_low = fast::exp(s * p.most) / s;
   const double g = p.weight - n.weight;
   if (ridge > 0.0) {
     b.low = std::max(b.low, std::min(0.0, g / ridge));
@@ -102,7 +110,7 @@ double two_weights(const LeafSums& p, const LeafSums& n, double s, double ridge,
     // e^t = e / e^s, and 0 where the weight is off.
     const double slope =
         (ep > 0.0 ? ep * fast::exp(-s * mp) : 0.0) + (en > 0.0 ? en * fast::exp(-s * mn) : 0.0);
-    b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15, ep + en + ridge * std::fabs(b.v));
+    b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15);
     if (b.done) break;
   }
   return b.v;
@@ -140,8 +148,7 @@ std::vector<double> solve_leaves(const LeafTable& table, double s, double ridge,
     for (std::size_t j = 0; j < active.size(); ++j) {
       Bracket& b = state[static_cast<std::size_t>(active[j])];
       const double g = trials.weight(2 * j) - trials.weight(2 * j + 1) - ridge * b.v;
-      b.advance(g, trials.slope(2 * j) + trials.slope(2 * j + 1) + ridge, small,
-                trials.weight(2 * j) + trials.weight(2 * j + 1) + ridge * std::fabs(b.v));
+      b.advance(g, trials.slope(2 * j) + trials.slope(2 * j + 1) + ridge, small);
     }
   }
   std::vector<double> v(n_leaves);
@@ -163,7 +170,7 @@ double solve_step(const LeafTable& table, const std::vector<double>& value, doub
     const double end = fast::exp(s * table[i].most) / std::fabs(s * u);
     any[u > 0.0] = true;
     off[u > 0.0] = std::max(off[u > 0.0], end);
-    infinite[u > 0.0] = std::min(infinite[u > 0.0], end);
+    infinite[u > 0.0] = std::min(infinite[u > 0.0], kFinite * end);
   }
   Bracket b = s > 0.0 ? Bracket{-off[0], off[1]} : Bracket{-infinite[1], infinite[0]};
   if (!any[0] || !any[1]) return any[1] ? b.high : any[0] ? b.low : 0.0;  // all right, or all wrong
@@ -173,13 +180,12 @@ double solve_step(const LeafTable& table, const std::vector<double>& value, doub
     std::vector<double> moves(value.size());
     for (std::size_t i = 0; i < value.size(); ++i) moves[i] = b.v * value[i];
     trials.run(all, moves);
-    double g = 0.0, slope = 0.0, size = 0.0;
+    double g = 0.0, slope = 0.0;
     for (std::size_t i = 0; i < value.size(); ++i) {
       g += value[i] * (trials.weight(2 * i) - trials.weight(2 * i + 1));
-      size += std::fabs(value[i]) * (trials.weight(2 * i) + trials.weight(2 * i + 1));
       slope += value[i] * value[i] * (trials.slope(2 * i) + trials.slope(2 * i + 1));
     }
-    b.advance(g, slope, 1e-15, size);
+    b.advance(g, slope, 1e-15);
   }
   return b.v;
 }

@@ -96,7 +96,7 @@ def naive_histogram(codes, n_codes, positive, weight, count):
 
 
 def cells_by_row(shard, table, node=0):
-    """(rows, 2): fixed-point weight and count of each row in the node, read from the column of row numbers."""
+    """(rows, 2): fixed-point weight and count of each row of a node, from the column of row numbers."""
     return shard.histogram(node)[:, : table.n_rows].sum(axis=0)
 
 
@@ -112,7 +112,7 @@ def split(shard, table, node, left, column, last_left):
 
 
 def states(shard, leaves):
-    """Extremes and sums of leaves: (counts, off, least, most, exponent, weight), each of shape (leaves, 2)."""
+    """What leaves say: (counts, off, least, most, exponent, weight), each of shape (leaves, 2)."""
     ids = np.array(leaves, np.int32)
     count, extremes = shard.leaf_extremes(ids)
     exponent = _core.exact_exponents(4096.0 * np.exp(extremes[..., 1]))
@@ -121,7 +121,7 @@ def states(shard, leaves):
 
 
 def move(shard, leaves, value, alpha=1.0, clip=np.inf, most=0.0):
-    """A step whose weights stay below e^most."""
+    """A step whose weights e stay below e^most, so that e^(2-t) <= e^(3 most) at t >= -1."""
     ids, value = np.array(leaves, np.int32), np.array(value, np.float64)
-    exponents = [_core.exact_exponent(4096.0 * np.exp(k * most)) for k in (1.0, 2.0)]
+    exponents = [_core.exact_exponent(4096.0 * np.exp(min(600.0, k * most))) for k in (1.0, 3.0)]
     return shard.step(ids, value, alpha, clip, *exponents), exponents

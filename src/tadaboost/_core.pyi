@@ -55,5 +55,123 @@ class Forest:
     ) -> NDArray[np.float64]: ...
     def apply(self, X: NDArray[np.floating[Any]], n_threads: int) -> NDArray[np.int32]: ...
 
-# The rest of the core: used by one module each, which says what it passes.
-def __getattr__(name: str) -> Any: ...
+# What a grower says of a tree, an entry a node: feature, last code that goes left, left, right, missing_left,
+# codes that go right with their offsets, multiplicity, gain.
+GrownTree = tuple[
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.uint64],
+    NDArray[np.float64],
+]
+
+# Sums are pairs of limbs, high and low: (high + low / 2^32) / 2^exponent.
+class Shard:
+    n_rows: int
+    n_positive: int
+    def __init__(
+        self,
+        codes: NDArray[np.uint8] | NDArray[np.uint16],
+        n_codes: NDArray[np.int64],
+        is_categorical: NDArray[np.bool_],
+        positive: NDArray[np.bool_],
+        multiplicity: NDArray[np.float64] | None,
+        count: NDArray[np.uint64] | None,
+        whole: bool,
+        t: float,
+        n_threads: int,
+    ) -> None: ...
+    def order(self) -> NDArray[np.uint32]: ...
+    def log_weights(self) -> NDArray[np.float64]: ...
+    def scores(self) -> NDArray[np.float64]: ...
+    def begin_tree(self, exponent: int) -> None: ...
+    # (2 classes, codes of all columns, 2): fixed-point weight and count.
+    def histogram(self, node: int) -> NDArray[np.uint64]: ...
+    def split(self, node: int, left: int, right: int, column: int, goes_left: NDArray[np.uint8]) -> None: ...
+    # (leaves, 2, 2) each: count and count of the weights that are off; least and most log weight.
+    def leaf_extremes(self, leaves: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]: ...
+    # Of leaves whose extremes were asked for just before. exponent: (leaves, 2); result: (leaves, 2, limbs).
+    def leaf_sums(self, leaves: NDArray[np.int32], exponent: NDArray[np.int32]) -> NDArray[np.int64]: ...
+    # (leaves, 2, weight and slope, limbs)
+    def trial(
+        self,
+        leaves: NDArray[np.int32],
+        value: NDArray[np.float64],
+        exponent: NDArray[np.int32],
+        slope_exponent: NDArray[np.int32],
+        slope_cap: NDArray[np.float64],
+    ) -> NDArray[np.int64]: ...
+    # Limbs of the sums of e^(2-t) and of e, count of weights off and of margins <= 0, rows off and at cap;
+    # least and most e^(2-t), most e, most of what fixed-point weights are made from.
+    def step(
+        self,
+        leaves: NDArray[np.int32],
+        value: NDArray[np.float64],
+        alpha: float,
+        clip: float,
+        exponent: int,
+        loss_exponent: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+
+class Grower:
+    def __init__(
+        self,
+        n_codes: NDArray[np.int64],
+        is_categorical: NDArray[np.bool_],
+        t: float,
+        max_leaves: int,
+        max_depth: int,
+        heaviest: bool,
+        min_leaf_mass: float,
+        min_count: int,
+        pure_allowed: bool,
+    ) -> None: ...
+    def begin(self, root: NDArray[np.uint64]) -> None: ...
+    # node, left, right, column, goes_left by code, node whose histogram is awaited or -1; None at the end.
+    def next(self) -> tuple[int, int, int, int, NDArray[np.uint8], int] | None: ...
+    def supply(self, built: NDArray[np.uint64]) -> None: ...
+    def leaves(self) -> NDArray[np.int32]: ...
+    def tree(self) -> GrownTree: ...
+
+# The driver's arithmetic with one shard here. table (leaves, 2, 5): sum of multiplicity times e; multiplicity;
+# of it, weights that are off; least and most log weight.
+def leaf_table(
+    shard: Shard, leaves: NDArray[np.int32], unit: float, most_multiplicity: float
+) -> NDArray[np.float64]: ...
+def edge_sums(
+    table: NDArray[np.float64], value: NDArray[np.float64], t: float
+) -> tuple[float, float, float, float, float]: ...
+def solve_leaves(
+    shard: Shard,
+    leaves: NDArray[np.int32],
+    table: NDArray[np.float64],
+    ridge: float,
+    cap: float,
+    most_multiplicity: float,
+) -> NDArray[np.float64]: ...
+def solve_step(
+    shard: Shard,
+    leaves: NDArray[np.int32],
+    value: NDArray[np.float64],
+    table: NDArray[np.float64],
+    start: float,
+    cap: float,
+    most_multiplicity: float,
+) -> float: ...
+def step(
+    shard: Shard,
+    leaves: NDArray[np.int32],
+    value: NDArray[np.float64],
+    table: NDArray[np.float64],
+    alpha: float,
+    clip: float,
+    most_multiplicity: float,
+) -> tuple[float, float, float, float, float, float, int, int, int, int]: ...
+def grow(grower: Grower, shard: Shard) -> NDArray[np.int32]: ...
+def stepped(l: float, c: float, s: float) -> float: ...
+def exact_exponent(bound: float) -> int: ...
+def exact_exponents(bound: NDArray[np.float64]) -> NDArray[np.int32]: ...

@@ -10,7 +10,7 @@ multiplicity / W, and all m and Z of the paper cancel.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ STOP_REASONS = {
     "frozen step": "the step is too small to change any weight",
 }
 
+_LARGE = 1e100  # what counts as infinite at t < 1
 CAP = 500.0  # |alpha h| at t >= 1, where a pure leaf's value and a perfect tree's step have no bound
 
 
@@ -105,16 +106,20 @@ class Run:
         self.bins, self.settings = bins, settings
         n_codes = np.asarray(bins.n_bins, np.int64) + 1
         is_categorical = np.ascontiguousarray(bins.is_categorical, bool)
+        # The core sees fractional multiplicities in a power of two as unit, so that theirs does not matter.
+        multiplicity, self._scale = _scaled(multiplicity)
         whole, unit, counts = _counts(multiplicity)
         self._multiplicity, self._n_given, self._unit = multiplicity, len(positive), unit
         self._total = float(len(positive) if multiplicity is None else math.fsum(multiplicity))
         self._most_multiplicity = 1.0 if multiplicity is None else float(multiplicity.max())
+        self._ridge = min(settings.leaf_ridge / self._scale, 1e300)
         self._shard = _core.Shard(
             codes, n_codes, is_categorical, np.ascontiguousarray(positive, bool), multiplicity, counts, whole,
             float(settings.t), n_threads,
         )  # fmt: skip
         # A tolerance, because ten weights of .1 are one example.
-        min_count = math.ceil(min(settings.min_samples_leaf / unit * (1 - 1e-9), 2.0**62))
+        least_leaf = settings.min_samples_leaf / self._scale
+        min_count = math.ceil(min(least_leaf / unit * (1 - 1e-9), 2.0**62))
         self._grower = _core.Grower(
             n_codes, is_categorical, float(settings.t), settings.max_leaf_nodes, settings.max_depth,
             settings.growth == "heaviest", float(settings.min_leaf_mass), min_count,
@@ -159,10 +164,10 @@ class Run:
         """
         grown, leaves = self._grow()
         values, _ = self._leaf_values(leaves) if len(leaves.ids) > 1 else self._prior(leaves)
+        weight = leaves.table[:, :, 0]
         with np.errstate(invalid="ignore"):  # 0 times infinity: a class that a pure leaf does not have
-            loss = leaves.weight * losses.tempered_exp_loss(np.stack([values, -values], axis=1), self.settings.t)
-        tree = to_tree(grown, self.bins, leaves.ids, values, self._unit)
-        return tree, math.fsum(loss[leaves.weight > 0.0]) / self._total
+            loss = weight * losses.tempered_exp_loss(np.stack([values, -values], axis=1), self.settings.t)
+        return self._tree(grown, leaves, values), math.fsum(loss[weight > 0.0]) / self._total
 
     def rounds(self) -> NDArray[np.void]:
         """Return the records of the rounds so far, of dtype `ROUND`."""
@@ -174,15 +179,16 @@ class Run:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
 
-    def _stop(self, reason: str, grown: tuple[Any, ...], leaves: _Leaves) -> None:
+    def _stop(self, reason: str, grown: _core.GrownTree, leaves: _Leaves) -> None:
         """End the run; a run without any tree gets one root that predicts the prior."""
         self.stop_reason = reason
         if self.trees:
             return
         if len(leaves.ids) > 1:
-            grown = tuple(array[:1] for array in grown)
-            grown = (np.array([-1], np.int32), *grown[1:2], *([np.array([-1], np.int32)] * 2), *grown[4:5],
-                     np.empty(0, np.int32), np.zeros(2, np.int64), grown[7], np.zeros(1))  # fmt: skip
+            none = np.array([-1], np.int32)
+            no_codes, start = np.empty(0, np.int32), np.zeros(2, np.int64)
+            root = grown[1][:1], grown[4][:1], grown[7][:1]
+            grown = (none, root[0], none, none, root[1], no_codes, start, root[2], np.zeros(1))
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
         values, n_capped = self._prior(leaves)
@@ -197,7 +203,7 @@ class Run:
         largest = min(2.0**30 / self._most_fixed, 2.0**20 / mean)
         return min(1020, max(-1020, math.frexp(largest)[1] - 1))
 
-    def _grow(self) -> tuple[tuple[Any, ...], _Leaves]:
+    def _grow(self) -> tuple[_core.GrownTree, _Leaves]:
         self._shard.begin_tree(self._scale_exponent())
         ids = _core.grow(self._grower, self._shard)
         return self._grower.tree(), self._leaves(ids)
@@ -212,7 +218,7 @@ class Run:
         if rule == "exact":
             cap = CAP / self.settings.learning_rate if t >= 1.0 else math.inf
             values: Array = _core.solve_leaves(
-                self._shard, *leaves, float(self.settings.leaf_ridge), cap, self._most_multiplicity
+                self._shard, *leaves, self._ridge, cap, self._most_multiplicity
             )
             return values, int(np.count_nonzero(np.abs(values) >= cap))
         with np.errstate(all="ignore"):  # a leaf whose rows are all off has no value: 0
@@ -229,9 +235,9 @@ class Run:
         return self._capped(losses.leaf_link(weight[:, 0], weight[:, 1], self.settings.t), 1.0)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
-        """Cap what is infinite, as values of pure leaves at t = 1 (canonical ones at t >= 0); count it."""
+        """Cap what is infinite or nearly so, as values of pure leaves at t = 1 (canonical ones at t >= 0)."""
         cap = CAP / largest_alpha
-        too_large = ~(np.abs(values) <= cap) if self.settings.t >= 1.0 else ~np.isfinite(values)
+        too_large = ~(np.abs(values) <= (cap if self.settings.t >= 1.0 else _LARGE))
         return np.where(too_large, np.copysign(cap, values), values), int(too_large.sum())
 
     # The edge and the coefficient.
@@ -264,7 +270,7 @@ class Run:
 
     def _apply(
         self,
-        grown: tuple[Any, ...],
+        grown: _core.GrownTree,
         leaves: _Leaves,
         values: Array,
         alpha: float,
@@ -291,8 +297,8 @@ class Run:
         self._loss = loss / total
 
         t_star = 1.0 / (2.0 - t)
-        Z = (self._loss / before) ** t_star
-        mu = alpha / (total ** (1.0 - t_star) * before ** (1.0 - t_star))
+        Z = _power(self._loss / before, t_star)
+        mu = alpha * _power(total * self._scale * before, t_star - 1.0)
         certified = settings.learning_rate == 1.0 and settings.leveraging in ("closed", "exact")
         if certified:
             factor = boosting.bound_factor(rho, *off, before, t)
@@ -305,15 +311,20 @@ class Run:
             (rho, mu, alpha, Z, self._loss, bound, error, math.nan, least * share, most * share, n_off,
              n_capped + capped)
         )  # fmt: skip
-        self.trees.append(to_tree(grown, self.bins, leaves.ids, values, self._unit))
+        self.trees.append(self._tree(grown, leaves, values))
         self.alphas.append(alpha)
         if self._recorded is not None:
             self._recorded.append(self._codensity())
+
+    def _tree(self, grown: _core.GrownTree, leaves: _Leaves, values: Array) -> Tree:
+        return to_tree(grown, self.bins, leaves.ids, values, self._unit * self._scale)
 
     def _codensity(self) -> Array:
         """Return w_i e_i^(2-t) over its sum, in the order of the rows given; 0 for absent rows."""
         order = self._shard.order()
         p = np.zeros(self._n_given)
+        if self._loss == 0.0:
+            return p
         p[order] = np.exp((2.0 - self.settings.t) * self._shard.log_weights())
         if self._multiplicity is not None:
             p *= self._multiplicity
@@ -321,21 +332,42 @@ class Run:
         return p / total if total > 0.0 else p
 
 
+def _scaled(multiplicity: Array | None) -> tuple[Array | None, float]:
+    """Return whole multiplicities as they are, others with the largest in [1, 2), and the unit of that."""
+    if multiplicity is None or _whole(multiplicity):
+        return multiplicity, 1.0
+    exponent = math.frexp(float(multiplicity.max()))[1] - 1
+    return np.ldexp(multiplicity, -exponent), math.ldexp(1.0, exponent)
+
+
+def _whole(multiplicity: Array) -> bool:
+    """Say whether all are whole numbers whose sums the core can count.
+
+    Fixed-point weights have a mean of 2^20: past a total of 2^32 their sums are no longer exact as doubles.
+    """
+    if float(multiplicity.max()) > 2.0**31 or float(multiplicity.sum()) >= 2.0**32:
+        return False
+    return bool(np.all(multiplicity == np.floor(multiplicity)))
+
+
 def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64] | None]:
     """Return whether all multiplicities are whole, what one count of the core stands for, and the counts.
 
-    Counts of fractional multiplicities are whole multiples of a power of two, so that their sums are exact; a
-    row that counts at all counts 1 at least.
+    Counts of fractional multiplicities are whole multiples of a power of two, so that their sums are exact, as
+    doubles too; a row that counts at all counts 1 at least.
     """
     if multiplicity is None:
         return True, 1.0, None
-    largest, n = float(multiplicity.max()), len(multiplicity)
-    if (
-        largest <= 2.0**31
-        and float(multiplicity.sum()) < 2.0**40
-        and np.all(multiplicity == np.floor(multiplicity))
-    ):
+    if _whole(multiplicity):
         return True, 1.0, multiplicity.astype(np.uint64)
-    bits = 61 - math.frexp(largest)[1] - n.bit_length()
+    bits = 52 - math.frexp(float(multiplicity.max()))[1] - len(multiplicity).bit_length()
     counts = np.maximum(np.rint(np.ldexp(multiplicity, bits)), multiplicity > 0)
     return False, math.ldexp(1.0, -bits), counts.astype(np.uint64)
+
+
+def _power(base: float, exponent: float) -> float:
+    """Return base^exponent for base >= 0; infinite where it overflows, as 1 / (2 - t) can make it."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf

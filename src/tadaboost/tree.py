@@ -9,12 +9,13 @@ or in all nodes, summed along the path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tadaboost import losses
+from tadaboost import _core, losses
 from tadaboost.binning import Bins
 
 __all__ = ["Tree", "grow", "node_reals", "percolate"]
@@ -61,7 +62,7 @@ class Tree(NamedTuple):
     gain: NDArray[np.float64]
 
 
-def grow(grower: Any, shards: Sequence[Any]) -> NDArray[np.int32]:
+def grow(grower: _core.Grower, shards: Sequence[_core.Shard]) -> NDArray[np.int32]:
     """Grow one tree over `shards` by messages; the node ids of its leaves.
 
     The driver never sees rows: it adds the shards' integer histograms, so the tree is the same, bit for bit,
@@ -74,15 +75,19 @@ def grow(grower: Any, shards: Sequence[Any]) -> NDArray[np.int32]:
     shards : sequence of _core.Shard
         Each after its ``begin_tree``.
     """
-    grower.begin(sum(shard.histogram(0) for shard in shards))
+    grower.begin(_merged(shards, 0))
     while (request := grower.next()) is not None:
         node, left, right, column, goes_left, build = request
         for shard in shards:
             shard.split(node, left, right, column, goes_left)
         if build >= 0:
-            grower.supply(sum(shard.histogram(build) for shard in shards))
-    leaves: NDArray[np.int32] = grower.leaves()
-    return leaves
+            grower.supply(_merged(shards, build))
+    return grower.leaves()
+
+
+def _merged(shards: Sequence[_core.Shard], node: int) -> NDArray[np.uint64]:
+    total: NDArray[np.uint64] = reduce(np.add, (shard.histogram(node) for shard in shards))
+    return total
 
 
 def node_reals(tree: Tree, t: float) -> NDArray[np.float64]:
@@ -160,7 +165,7 @@ def percolate(tree: Tree, reals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def to_tree(
-    grown: tuple[Any, ...], bins: Bins, leaves: NDArray[np.int32], values: NDArray[np.float64], unit: float
+    grown: _core.GrownTree, bins: Bins, leaves: NDArray[np.int32], values: NDArray[np.float64], unit: float
 ) -> Tree:
     """Return the flat tree of what a grower returns: bin numbers become thresholds and level codes.
 
@@ -179,7 +184,7 @@ def to_tree(
         categories, category_start = _levels_of(feature, right_bins, bin_start, bins)
     return Tree(
         feature, threshold, left, right, value, missing_left.astype(bool), is_categorical, categories,
-        category_start, count * unit, gain,
+        category_start, count.astype(np.float64) * unit, gain,
     )  # fmt: skip
 
 
