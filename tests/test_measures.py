@@ -184,6 +184,14 @@ def test_the_unit_of_the_weights_goes_into_the_multiplier(unit):
     np.testing.assert_allclose(other.q, one.q, rtol=1e-12)
 
 
+def test_a_measure_without_any_weight_does_not_move():
+    mu, status, log_new = measures.solve_projection(
+        np.full(2, -np.inf), np.array([1.0, -1.0]), 0.0, np.ones(2)
+    )
+    assert (mu, status) == (0.0, "ok")
+    np.testing.assert_array_equal(log_new, -np.inf)
+
+
 def test_one_bad_measure_among_several_is_refused():
     with pytest.raises(ValueError, match=r"^q has no mass"):
         measures.normalize([[0.0, 0.0], [1.0, 2.0]], 0.5)
