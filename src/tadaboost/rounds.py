@@ -339,9 +339,9 @@ class Run:
 
 def _total_and_most(multiplicity: Array) -> tuple[float, float]:
     most = float(multiplicity.max())
-    total = math.fsum(multiplicity) if most <= 1e40 else most
-    if not 1e-40 <= total <= 1e40:  # beyond, sums over rows of the largest weight, e^600, are not finite
-        raise ValueError(f"sample_weight sums to {total:.3g}; scale it so that the sum is within 1e-40 to 1e40")
+    total = math.fsum(multiplicity) if most <= 1e290 else most
+    if not 1e-290 <= total <= 1e290:  # beyond, sums and shares leave the range of doubles
+        raise ValueError(f"sample_weight sums to {total:.3g}; scale it so that the sum is within 1e-290 to 1e290")
     return total, most
 
 
