@@ -32,6 +32,7 @@ struct ExactSum {
 // The exponent for terms of at most `bound`: bound * 2^exponent in [2^30, 2^31).
 inline int exact_exponent(double bound) {
   if (!(bound > 0.0)) return 0;
+  if (bound > 0x1.fffffffffffffp1023) return -993;  // infinite: frexp says nothing of it
   int e;
   std::frexp(bound, &e);  // bound = f 2^e, f in [1/2, 1)
   const int exponent = 31 - e;

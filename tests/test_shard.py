@@ -329,7 +329,16 @@ def test_two_limbs_hold_each_term_to_two_to_the_minus_64_of_the_bound():
 
 @pytest.mark.parametrize(
     ("bound", "exponent"),
-    [(1.0, 30), (0.0, 0), (-1.0, 0), (math.nan, 0), (5e-324, 1020), (1.7e308, -993), (2.0**31, -1)],
+    [
+        (1.0, 30),
+        (0.0, 0),
+        (-1.0, 0),
+        (math.nan, 0),
+        (5e-324, 1020),
+        (1.7e308, -993),
+        (math.inf, -993),
+        (2.0**31, -1),
+    ],
 )
 def test_the_exponent_of_a_bound(bound, exponent):
     assert _core.exact_exponent(bound) == exponent

@@ -137,8 +137,8 @@ class Grower:
     def leaves(self) -> NDArray[np.int32]: ...
     def tree(self) -> GrownTree: ...
 
-# The driver's arithmetic with one shard here. table (leaves, 2, 5): sum of multiplicity times e; multiplicity;
-# of it, weights that are off; least and most log weight.
+# The driver's arithmetic with one shard here. table (leaves, 2, 5): sum of multiplicity times e;
+# multiplicity; of it, weights that are off; least and most log weight.
 def leaf_table(
     shard: Shard, leaves: NDArray[np.int32], unit: float, most_multiplicity: float
 ) -> NDArray[np.float64]: ...

@@ -353,8 +353,8 @@ def _whole(multiplicity: Array) -> bool:
 def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64] | None]:
     """Return whether all multiplicities are whole, what one count of the core stands for, and the counts.
 
-    Counts of fractional multiplicities are whole multiples of a power of two, so that their sums are exact, as
-    doubles too; a row that counts at all counts 1 at least.
+    Counts of fractional multiplicities are whole multiples of a power of two, so that their sums are exact,
+    as doubles too; a row that counts at all counts 1 at least.
     """
     if multiplicity is None:
         return True, 1.0, None
