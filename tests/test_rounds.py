@@ -186,7 +186,7 @@ def test_extreme_data_end_in_finite_records(t, leveraging, y, w):
 def test_weights_at_the_ends_of_the_range_of_doubles_are_refused(w):
     X = np.arange(20.0)[:, None]
     with pytest.raises(
-        ValueError, match=r"^sample_weight sums to .*; scale it so that the sum is within 1e-290 to 1e290$"
+        ValueError, match=r"^sample_weight sums to .*; scale it to a sum within 1e-290 to 1e290$"
     ):
         run_of(X, np.arange(20) % 3 - 1, w)
 

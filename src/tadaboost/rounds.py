@@ -226,7 +226,7 @@ class Run:
         return self._capped(values, self.settings.learning_rate)
 
     def _capped(self, values: Array, largest_alpha: float) -> tuple[Array, int]:
-        """Values of pure leaves are infinite at t = 1 (canonical ones at t >= 0, or nearly): capped, and counted."""
+        """Values of pure leaves are infinite at t = 1 (canonical ones, or nearly, at t >= 0): capped."""
         cap = _CAP / largest_alpha
         too_large = ~(np.abs(values) <= (cap if self.settings.t >= 1.0 else _LARGE))
         return np.where(too_large, np.copysign(cap, values), values), int(too_large.sum())
@@ -341,7 +341,7 @@ def _total_and_most(multiplicity: Array) -> tuple[float, float]:
     most = float(multiplicity.max())
     total = math.fsum(multiplicity) if most <= 1e290 else most
     if not 1e-290 <= total <= 1e290:  # beyond, sums and shares leave the range of doubles
-        raise ValueError(f"sample_weight sums to {total:.3g}; scale it so that the sum is within 1e-290 to 1e290")
+        raise ValueError(f"sample_weight sums to {total:.3g}; scale it to a sum within 1e-290 to 1e290")
     return total, most
 
 
@@ -364,7 +364,7 @@ def _counts(multiplicity: Array | None) -> tuple[bool, float, NDArray[np.uint64]
 
 
 def _power(base: float, exponent: float) -> float:
-    """Return base^exponent for base >= 0; infinite where it overflows, as powers by 1 / (2 - t) do for t near 2."""
+    """Return base^exponent for base >= 0; infinite where it overflows, as it may for t near 2."""
     try:
         return float(base**exponent)
     except OverflowError:
