@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import importlib.util
 import io
 import json
 import math
@@ -27,13 +29,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import tadaboost
 from tadaboost import reproduce as paper
 from tadaboost import study as protocol
-
-# from tadaboost import studyfigures, studyreport
+from tadaboost import studyfigures, studyreport
 from tadaboost.aside import remove_leftovers, write_aside
 from tadaboost.commands import main, one_line_errors
 from tadaboost.reader import DataError, read_table, shown
 from tadaboost.significance import PValues
 from tadaboost.study import Cell, Domain
+
+__all__ = ["main", "reproduce", "study"]
 
 _LEAVES = ("exact", "theorem_a", "canonical")
 _STORE = "store"
@@ -366,6 +369,49 @@ def _write(plan: Plan, results: protocol.Results, others: Sequence[protocol.Resu
     _write_frame(output / "tests", tests, [*protocol.KEYS, *PValues._fields, "verdict"])
     _write_text(output / "summary.csv", summary.write_csv())
     _write_text(output / "table2.csv", table.write_csv())
+    made = studyreport.groups(results, plan.clips)
+    _write_figures(plan, made)
+    shapes = {
+        name: (domain.X.height, domain.X.width, float(domain.y.mean()))
+        for name, domain in plan.domains.items()
+    }
+    page = studyreport.render(
+        "The experiments of the paper, run again"
+        if plan.command == "reproduce"
+        else f"t-AdaBoost on {', '.join(plan.domains)}",
+        made,
+        summary,
+        tests,
+        table,
+        seeds=range(plan.seed, plan.seed + plan.seeds),
+        domains=shapes,
+        faults=plan.faults,
+        settings=settings_of(plan.cells),
+        versions=versions(),
+    )
+    _write_text(output / "report.html", page)
+
+
+def _write_figures(plan: Plan, made: Sequence[studyreport.Group]) -> None:
+    """Write the sheets, as SVG and, where matplotlib is there, as PNG."""
+    sheets = {group.name: [group.panels] for group in made}
+    sheets |= {f"figure1-{leaves}": rows for leaves, rows in studyreport.figure_1(made).items()}
+    folder = plan.output / "figures"
+    for name, rows in sheets.items():
+        _write_text(folder / f"{name}.svg", studyfigures.sheet(rows))
+    if importlib.util.find_spec("matplotlib") is None:
+        click.echo('figures are SVG only; for PNG, too, run: pip install "tadaboost[plot]"', err=True)
+        return
+    # Side by side: drawing takes as long as some cells do.
+    drawn = joblib.Parallel(plan.jobs, return_as="generator")(
+        joblib.delayed(studyfigures.png)(rows) for rows in sheets.values()
+    )
+    for name, png in zip(sheets, drawn, strict=True):
+        write_aside(folder / f"{name}.png", functools.partial(_put, png))
+
+
+def _put(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
 
 
 def _write_frame(path: Path, frame: pl.DataFrame, columns: Sequence[str]) -> None:
