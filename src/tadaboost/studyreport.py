@@ -173,20 +173,17 @@ def _agreement(table: pl.DataFrame) -> list[dict[str, Any]]:
     """For each leaves: how many cells have the paper's counts, and how far they are from them."""
     if "better_paper" not in table.columns:
         return []
-    found = []
+    found: list[dict[str, Any]] = []
     for leaves in table["leaves"].unique(maintain_order=True):
         part = table.filter(pl.col("leaves") == leaves)
         apart = [(part[name] - part[f"{name}_paper"]).abs() for name in OUTCOMES]
         moved = (apart[0] + apart[1] + apart[2]).sum() / 2 / part.height
         same = int((apart[0] + apart[1] + apart[2] == 0).sum())
-        line = {"leaves": leaves, "cells": part.height, "same": same, "moved": float(moved)}
+        line: dict[str, Any] = {"leaves": leaves, "cells": part.height, "same": same, "moved": float(moved)}
         if "paper_in_range" in part.columns:
             line["in_range"] = int(part["paper_in_range"].sum())
-        line |= {
-            f"{name}_{who}": int(part[name + who].sum())
-            for name in OUTCOMES
-            for who in ("", "_paper", "_holm")
-        }
+        for who, suffix in (("ours", ""), ("paper", "_paper"), ("holm", "_holm")):
+            line[who] = ", ".join(str(int(part[name + suffix].sum())) for name in OUTCOMES)
         found.append(line)
     return found
 

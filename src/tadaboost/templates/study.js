@@ -26,7 +26,7 @@ filter.addEventListener("input", () => {
   let left = 0;
   for (const row of rows) {
     const cells = Array.from(row.cells, (cell) => cell.textContent.trim().toLowerCase());
-    row.hidden = !words.every((word) => cells.some((cell) => cell === word || (word.length > 2 && cell.includes(word))));
+    row.hidden = !words.every((word) => cells.some((cell) => cell === word || (Number.isNaN(Number(word)) && cell.includes(word))));
     left += !row.hidden;
   }
   said.textContent = `${left} of ${rows.length} rows.`;
