@@ -195,8 +195,11 @@ def test_in_a_browser_tables_and_pictures_are_there_and_the_table_sorts(page, re
     asked = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_request(self, code="-", size="-"):
+            asked.append(self.path)
+
         def log_message(self, form, *values):
-            asked.append(values[0])
+            pass
 
     # From a local server: a page of a file may not look into another.
     with http.server.ThreadingHTTPServer(
@@ -231,4 +234,4 @@ def test_in_a_browser_tables_and_pictures_are_there_and_the_table_sorts(page, re
         )
         assert found["rows"] == 2 * len(results)
         assert found["left"] == 4  # two leaves, two noises
-    assert {line.split()[1] for line in asked} <= {"/check.html", "/report.html", "/favicon.ico"}
+    assert set(asked) <= {"/check.html", "/report.html", "/favicon.ico"}
