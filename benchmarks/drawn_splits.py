@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it does to errors that the authors' program tries 2,000 drawn splits where there are more, and ours all.
+"""What it does to errors that the authors' program tries 2,000 drawn splits where there are more, ours all.
 
     python benchmarks/drawn_splits.py ../shared/data/uci [sonar,hillnonoise,...]
 
-Same folds and labels for both; prints the mean difference of test errors (drawn less all) and its standard error.
+Same folds and labels for both; prints the mean difference of test errors (drawn less all) and its error.
 """
 
 import importlib.util
@@ -16,7 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 from tadaboost import TAdaBoostClassifier, paper_settings, reproduce
 
 _spec = importlib.util.spec_from_file_location("drawn", Path(__file__).parents[1] / "tests" / "drawn.py")
-assert _spec is not None and _spec.loader is not None
+assert _spec is not None
+assert _spec.loader is not None
 drawn = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(drawn)
 
