@@ -124,8 +124,8 @@ def noise(means: pl.DataFrame) -> None:
         d = group["more"].to_numpy()
         p = stats.wilcoxon(d).pvalue if d.any() else np.nan
         print(
-            f"noise, {leaves} t={t:g}: error rises by {group['rise'].mean():.2f} points, {d.mean():+.2f} against "
-            f"t=1 (better {(d < 0).sum()}, worse {(d > 0).sum()} of {len(d)}; Wilcoxon p = {p:.3f})"
+            f"noise, {leaves} t={t:g}: error rises by {group['rise'].mean():.2f} points, {d.mean():+.2f} "
+            f"against t=1 (better {(d < 0).sum()}, worse {(d > 0).sum()} of {len(d)}; Wilcoxon p = {p:.3f})"
         )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from tadaboost import reproduce, study
+from tadaboost import reproduce, study, studyfigures
 from tadaboost.reader import DataError
 from tadaboost.reproduce import Source
 from tadaboost.study_commands import main
@@ -33,6 +33,7 @@ def toys(monkeypatch, tmp_path):
         frame.write_csv(f"data/{name}.csv")
         sources[name] = Source(name, "y", "in:p", 60, int(y[:60].sum()), 1, "class", "in:p")
     monkeypatch.setattr(reproduce, "SOURCES", sources)
+    monkeypatch.setattr(studyfigures, "png", lambda rows: b"")
     monkeypatch.setattr(reproduce, "TREES", 4)
     monkeypatch.setattr(reproduce, "FOLDS", 3)
     return tmp_path

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from scipy import stats
 from sklearn.model_selection import StratifiedKFold
 
-from tadaboost import TAdaBoostClassifier, paper_settings, study
+from tadaboost import TAdaBoostClassifier as Classifier
+from tadaboost import paper_settings, study, studyfigures
 from tadaboost.reader import DataError
 from tadaboost.study import Cell, Domain, Store
 from tadaboost.study_commands import main
@@ -55,7 +56,7 @@ def test_one_fit_gives_what_a_fit_each_of_plain_and_clipped_gives(domain, t):
         labels = study.flipped(domain.y, 0.2, 1, fold)[train]
         for clip, suffix in ((False, ""), (True, "_clipped")):
             settings = paper_settings(t, clip=clip) | {"n_estimators": 6, "max_leaf_nodes": 4}
-            model = TAdaBoostClassifier(**settings).fit(domain.X[train], labels)
+            model = Classifier(**settings).fit(domain.X[train], labels)
             for part, name in ((train, "train_error"), (test, "test_error")):
                 errors = [(stage != domain.y[part]).mean() for stage in model.staged_predict(domain.X[part])]
                 assert curves[fold][name + suffix][: len(errors)].tolist() == errors
@@ -196,6 +197,9 @@ def test_too_few_rows_of_a_class_are_named():
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        studyfigures, "png", lambda rows: b""
+    )  # has a test of its own, and takes a second each
     domain = toy()
     table = domain.X.with_columns(y=np.where(domain.y, "yes", "no"), kind=np.arange(90) % 3, one=7)
     table.write_csv(tmp_path / "data.csv")
