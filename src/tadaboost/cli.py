@@ -19,7 +19,7 @@ def main() -> None:
     try:
         import click
 
-        from tadaboost.commands import main as commands
+        from tadaboost.study_commands import main as commands
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:

@@ -27,6 +27,7 @@ from rich.text import Text
 
 import tadaboost
 from tadaboost import columns, outcome
+from tadaboost.aside import write_aside
 from tadaboost.evaluate import Estimate, cross_validate
 from tadaboost.reader import DataError, Table, read_table, shown
 from tadaboost.report import importances, percent, render_report
@@ -357,36 +358,6 @@ def _data_errors(name: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
-
-
-def write_aside(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file under another name and rename it when it is whole, so that no half of it is ever seen.
-
-    Parameters
-    ----------
-    path : Path
-        A file that exists is replaced; a device or pipe is written to directly.
-    write : callable
-        Is given the path to write to.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be written.
-    """
-    path = path.resolve()  # a link stays a link
-    direct = path.exists() and not path.is_file()
-    aside = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(aside)
-        if not direct:
-            os.replace(aside, path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        if not direct:
-            with contextlib.suppress(OSError):
-                aside.unlink()
 
 
 def _load(path: str) -> Any:

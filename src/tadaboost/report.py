@@ -56,13 +56,6 @@ def render_report(
         HTML without a reference to anything outside.
     """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"percent": lambda share: _unbroken(percent(share)), "number": _number}
-    template = environment.from_string(
-        (Path(__file__).parent / "templates" / "report.html").read_text("utf-8")
-    )
     versions = {
         "tadaboost": tadaboost.__version__,
         "Python": platform.python_version(),
@@ -73,7 +66,7 @@ def render_report(
         (str(label), float(weight[y == label].sum()), float(weight[y == label].sum() / weight.sum()))
         for label in model.classes_
     ]
-    return template.render(
+    return page_template("report.html").render(
         table=model.table_,
         rule=_rule_in_words(model.table_["target"]["positive"]),
         estimate=estimate,
@@ -90,6 +83,19 @@ def render_report(
         versions=versions,
         date=date,
     )
+
+
+def page_template(name: str) -> jinja2.Template:
+    """Load a page of `templates`, with the filters `percent` and `number`."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": lambda share: _unbroken(percent(share)), "number": _number}
+    return environment.get_template(name)
 
 
 def percent(share: float, digits: int = 1) -> str:
