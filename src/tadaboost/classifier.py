@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators: `TAdaBoostClassifier` loops over `rounds.Run`, `TemperedTreeClassifier` takes one step."""
+"""The booster: `TAdaBoostClassifier` loops over the rounds of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from tadaboost import frame, generic, losses, rounds, target
-from tadaboost.base import Floats, TemperedClassifier, n_threads_of
+from tadaboost.base import Floats, TemperedClassifier, by_class, n_threads_of
 from tadaboost.tree import Tree
 
 
 class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ignore[misc]
-    """Boosted trees by t-AdaBoost (Algorithm 1), for two classes.
+    """Boosted trees by t-AdaBoost (Algorithm 1); for more than two classes, a binary problem each.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
     Attributes
     ----------
-    classes_ : ndarray of shape (1,) or (2,)
+    classes_ : ndarray of shape (K,)
         Sorted labels.
     n_features_in_ : int
         Columns of the training table.
@@ -91,7 +92,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     trees_ : list of Tree
         The weak classifiers h_j; empty with `estimator`.
     estimators_ : list of classifiers
-        The fitted weak learners, with `estimator` only.
+        The fitted weak learners, with `estimator` only; tuples of them for more than two classes.
     estimator_weights_ : ndarray of shape (n_iter_,)
         alpha_j, the coefficient used.
     rounds_ : structured ndarray of shape (n_iter_,)
@@ -103,6 +104,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
     Notes
     -----
+    With K > 2 classes there is a tree, a coefficient and a record a class in every round: `trees_[j]` is a
+    tuple of K trees, `estimator_weights_` and `rounds_` have the shape (n_iter_, K), `weights_` (n_iter_ + 1,
+    rows, K), and `rounds_` tells of the problem "this class or not". A class that has ended goes on with
+    roots of value 0 and coefficient 0.
+
     A weight is a multiplicity: 3 is the same as three equal rows, 0 as no row. Integers beyond 2^53 are
     rounded to float64.
 
@@ -129,7 +135,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
     n_iter_: int
     stop_reason_: str
-    trees_: list[Tree]
+    trees_: list[Any]  # Tree, or tuple of K of them
     estimators_: list[Any]
     estimator_weights_: Floats
     rounds_: NDArray[np.void]
@@ -189,7 +195,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         X : array-like or data frame of shape (rows, columns)
             Numbers, booleans, text and categories; NaN and null are missing.
         y : array-like of shape (rows,)
-            Labels of one or two classes: strings, booleans or numbers.
+            Labels: strings, booleans or numbers.
         sample_weight : array-like of shape (rows,), optional
             How many rows each row stands for, >= 0.
 
@@ -224,35 +230,37 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         for name, value in fitted().items():
             setattr(self, name, value)
         if self.trees_:
-            self._forest()
+            self._forests()
         return self
 
-    def _run(
+    def _runs(
         self,
         X: Any,
         matrix: frame.Matrix,
-        positive: NDArray[np.bool_],
+        positive: list[NDArray[np.bool_]],
         weight: Floats | None,
         record_weights: bool = False,
-    ) -> Any:
+    ) -> list[Any]:
         keep = bool(self.record_weights)
         if self.estimator is None:
-            return super()._run(X, matrix, positive, weight, keep)
-        return generic.GenericRun(
-            X, positive, weight, self.estimator, self._settings(), self.random_state, keep
-        )
+            return super()._runs(X, matrix, positive, weight, keep)
+        random = check_random_state(self.random_state)  # one stream of seeds for the learners of all classes
+        return [
+            generic.GenericRun(X, of_class, weight, self.estimator, self._settings(), random, keep)
+            for of_class in positive
+        ]
 
     def _attributes(self, run: Any) -> dict[str, Any]:
         """Gather what a fitted model is, after the rounds so far."""
         extra = {"weights_": run.weights()} if self.record_weights else {}
-        if isinstance(run, generic.GenericRun):
+        if self.estimator is not None:
             extra["estimators_"] = list(run.estimators)
         return extra | {
             "trees_": list(run.trees),
             "estimator_weights_": np.array(run.alphas, np.float64),
             "rounds_": run.rounds(),
             "n_iter_": len(run.alphas),
-            "stop_reason_": run.stop_reason if len(self.classes_) == 2 else "one class",
+            "stop_reason_": run.stop_reason if len(self.classes_) > 1 else "one class",
         }
 
     def __sklearn_tags__(self) -> Tags:
@@ -274,9 +282,14 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     def _fitted(self) -> tuple[list[Tree], Floats]:
         if not self.trees_:
             raise AttributeError(
-                f"this model has no trees: it was fitted with estimator={type(self.estimators_[0]).__name__}"
+                f"this model has no trees: it was fitted with estimator={self._learner_name()}"
             )
-        return self.trees_, self.estimator_weights_
+        trees = self.trees_ if self._n_scores() == 1 else list(chain.from_iterable(self.trees_))
+        return trees, self.estimator_weights_.ravel()
+
+    def _learner_name(self) -> str:
+        learner = self.estimators_[0]
+        return type(learner[0] if isinstance(learner, tuple) else learner).__name__
 
     def decision_function(self, X: Any) -> Floats:  # noqa: D102  # the text is that of the method it extends
         if hasattr(self, "estimators_"):
@@ -295,12 +308,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
         Returns
         -------
-        ndarray of int32, shape (rows, n_iter_)
+        ndarray of int32, shape (rows, n_iter_), or (rows, n_iter_, K) for K > 2 classes
             Node numbers in `trees_`.
         """
-        matrix = self._matrix(X)
-        leaves: NDArray[np.int32] = self._forest().apply(matrix, n_threads=n_threads_of(self.n_jobs))
-        return leaves
+        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        return by_class([trees.apply(matrix, n_threads=n_threads) for trees in self._forests()])
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """`decision_function` of the first 1, 2, ... n_iter_ trees, one array a round.
@@ -311,14 +323,23 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
         Yields
         ------
-        ndarray of float64, shape (rows,)
+        ndarray of float64, shape (rows,), or (rows, K) for K > 2 classes
         """
-        matrix = self._matrix(X)
-        alpha = self.estimator_weights_
+        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        alphas = np.ascontiguousarray(self.estimator_weights_.reshape(self.n_iter_, -1).T)
         if hasattr(self, "estimators_"):
-            yield from generic.staged_scores(self.estimators_, alpha, self._clip_at, X)
-            return
-        yield from self._forest().staged(matrix, alpha, self._clip_at, n_threads=n_threads_of(self.n_jobs))
+            learners = [self.estimators_] if len(alphas) == 1 else zip(*self.estimators_, strict=True)
+            stages: list[Any] = [
+                generic.staged_scores(of_class, alpha, self._clip_at, X)
+                for of_class, alpha in zip(learners, alphas, strict=True)
+            ]
+        else:
+            stages = [
+                trees.staged(matrix, alpha, self._clip_at, n_threads=n_threads)
+                for trees, alpha in zip(self._forests(), alphas, strict=True)
+            ]
+        for scores in zip(*stages, strict=True):
+            yield by_class(list(scores))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """`predict_proba` of the first 1, 2, ... n_iter_ trees, one array a round.
@@ -353,7 +374,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         Raises
         ------
         ValueError
-            If theta is outside (-1, 1), or a label is none of `classes_`.
+            If theta is outside (-1, 1), a label is none of `classes_`, or there are more than two classes.
 
         Examples
         --------
@@ -361,7 +382,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         >>> model.margin_risk([[0.0], [1.0]], [0, 0], theta=[-0.99, 0.0, 0.99])
         array([0. , 0.5, 1. ])
         """
-        thetas = _margins(theta)
+        thetas = self._margins(theta)
         score = self.decision_function(X)
         labels = target.check_labels(y)
         check_consistent_length(score, labels)
@@ -376,6 +397,19 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         share = np.cumsum(np.ones(len(nu)) if weight is None else weight[order])
         below = np.searchsorted(nu[order], thetas, side="right")
         return np.asarray(np.concatenate([[0.0], share])[below] / share[-1])
+
+    def _margins(self, theta: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        if self._n_scores() > 1:
+            raise ValueError(
+                f"margins are those of two classes, and this model has {len(self.classes_)}; "
+                "fit one model for each class against the rest"
+            )
+        thetas = np.asarray(theta, np.float64)
+        bad = ~(np.abs(thetas) < 1.0)
+        if bad.any():
+            raise ValueError(f"theta must be inside (-1, 1), got {thetas[bad].flat[0]}")
+        return thetas
 
     def margin_bound(self, theta: ArrayLike) -> Floats:
         """Bound of `margin_risk` on the training rows: ((1+theta)/(1-theta))^(2-t) prod Z^(2-t), (13).
@@ -392,7 +426,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         Raises
         ------
         ValueError
-            If theta is outside (-1, 1).
+            If theta is outside (-1, 1), or there are more than two classes.
 
         Examples
         --------
@@ -400,8 +434,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         >>> bool(model.margin_bound(0.0) == model.rounds_["loss"][-1])
         True
         """
-        thetas = _margins(theta)
-        check_is_fitted(self)
+        thetas = self._margins(theta)
         t = self._temperature
         if t > 1.0 and np.isfinite(self._clip_at):
             return np.full_like(thetas, np.nan)
@@ -420,99 +453,6 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         ndarray of shape (rows,), of the type of `classes_`
         """
         return map(self._most_probable, self.staged_predict_proba(X))
-
-
-class TemperedTreeClassifier(TemperedClassifier):
-    """One decision tree by the tempered loss: a round of t-AdaBoost with coefficient 1.
-
-    Parameters
-    ----------
-    t : float, default=0.5
-        Temperature of the risk L_t (20) that splits lower, below 2.
-    max_leaf_nodes, max_depth, min_samples_leaf, min_leaf_mass
-        As in `TAdaBoostClassifier`.
-    leaf_values : {"theorem_a", "exact", "canonical"}, default="theorem_a"
-        Equation (63), whose `predict_proba` is the share of the class in the leaf; others as there.
-    leaf_ridge, growth, allow_pure_leaves, max_bins, categorical_features, class_weight, n_jobs
-        As in `TAdaBoostClassifier`; the ridge acts on "exact" only.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The tree; `tree.node_reals` gives its other encoding in Figure 2, a real in each node.
-    loss_ : float
-        Mean tempered exponential loss (15) of the training rows. With the leaves of theorem A it is the tree
-        loss (64), the sum over leaves of (share of rows) L_t(share of positives), which no others undercut.
-    classes_, n_features_in_, feature_names_in_, feature_importances_
-        As in `TAdaBoostClassifier`.
-
-    Examples
-    --------
-    >>> from tadaboost import TemperedTreeClassifier
-    >>> tree = TemperedTreeClassifier(min_samples_leaf=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    >>> tree.apply([[0.5], [2.5]]).tolist()
-    [1, 2]
-    """
-
-    tree_: Tree
-    loss_: float
-
-    def __init__(
-        self,
-        t: float = 0.5,
-        *,
-        max_leaf_nodes: int | None = 8,
-        max_depth: int | None = None,
-        min_samples_leaf: float = 5,
-        min_leaf_mass: float = 0.0,
-        leaf_values: Literal["exact", "theorem_a", "canonical"] = "theorem_a",
-        leaf_ridge: float = 3.0,
-        growth: Literal["best", "heaviest"] = "best",
-        allow_pure_leaves: bool = True,
-        max_bins: int = 255,
-        categorical_features: ArrayLike | None = "from_dtype",
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.t = t
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_leaf_mass = min_leaf_mass
-        self.leaf_values = leaf_values
-        self.leaf_ridge = leaf_ridge
-        self.growth = growth
-        self.allow_pure_leaves = allow_pure_leaves
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the tree; parameters and errors as in `TAdaBoostClassifier.fit`."""
-        self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
-        self._forest()
-        return self
-
-    def _settings(self) -> rounds.Settings:
-        return self._tree_settings(n_estimators=1, learning_rate=1.0, leveraging="unit", clip=False)
-
-    def _fitted(self) -> tuple[list[Tree], Floats]:
-        return [self.tree_], np.ones(1)
-
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """Leaf of each row: node numbers in `tree_`, shape (rows,)."""
-        matrix = self._matrix(X)
-        leaves: NDArray[np.int32] = self._forest().apply(matrix, n_threads=n_threads_of(self.n_jobs))
-        return leaves[:, 0]
-
-
-def _margins(theta: ArrayLike) -> Floats:
-    thetas = np.asarray(theta, np.float64)
-    bad = ~(np.abs(thetas) < 1.0)
-    if bad.any():
-        raise ValueError(f"theta must be inside (-1, 1), got {thetas[bad].flat[0]}")
-    return thetas
 
 
 def paper_settings(t: float, clip: bool = False) -> dict[str, Any]:

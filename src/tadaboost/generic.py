@@ -241,6 +241,9 @@ def staged_scores(
     """
     score = np.zeros(_num_samples(X))
     for learner, alpha in zip(estimators, alphas, strict=True):
+        if alpha == 0.0:  # a class that has ended while others go on
+            yield score
+            continue
         score = np.clip(score + alpha * output(learner, X), -clip_at, clip_at)
         yield score
 

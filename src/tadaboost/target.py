@@ -49,18 +49,6 @@ def _no_label(row: int) -> str:
     return f"y[{row}] is missing; every row needs a label"
 
 
-def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """List the distinct labels, sorted; more than two are refused."""
-    classes: NDArray[Any] = np.unique(labels)
-    if len(classes) > 2:
-        shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
-        raise ValueError(
-            f"Only binary classification is supported. y has {len(classes)} classes ({shown}); more than two "
-            "are not built yet"
-        )
-    return classes
-
-
 def weigh(labels: NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
     """Multiplicity of each row: its weight times the factor of its class; None if all are 1."""
     if sample_weight is None and class_weight is None:
