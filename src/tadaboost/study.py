@@ -201,7 +201,7 @@ def _curves(
     done["edge"] = rounds["rho"]
     done["bound_clipped"] = rounds["bound"] if cell.t <= 1 else math.nan  # (12) is not shown for it
     # The classifier clips always or never; here one fit and one reading of the table serve both.
-    matrix, forest, alpha = model._matrix(domain.X), model._forest(), model.estimator_weights_
+    matrix, forest, alpha = model._matrix(domain.X), model._forests()[0], model.estimator_weights_
     bound = 1 / abs(1 - cell.t) if cell.t != 1 else math.inf
     for suffix, clip in (("", math.inf), ("_clipped", bound)):
         if suffix and not math.isfinite(clip):
