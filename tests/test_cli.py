@@ -248,6 +248,32 @@ def test_version_is_the_package_version(run):
 # --- bad input: exit 1, one line ---
 
 
+@pytest.mark.parametrize("names", [["gold", "<lead>", "tin"], ["1", "2", "7"]])
+def test_a_target_of_several_values_has_a_class_each(run, folder, names):
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=90).round(3)
+    y = np.array(names)[(size > -0.5).astype(int) + (size + 0.3 * rng.normal(size=90) > 0.5)]
+    table = [["size", "y"], *zip(size.tolist(), y.tolist(), strict=True)]
+    (folder / "three.csv").write_text(text_of(table), "utf-8")
+    told = run("fit", "three.csv", "--target", "y", *FAST).stdout
+    assert "three.csv: 90 rows, 1 columns used, 10 rounds" in told
+    run("predict", "three.tada", "three.csv", "--proba", "--output", "p.csv")
+    predicted = pl.read_csv("p.csv", infer_schema=False)
+    assert predicted.columns == ["prediction", *(f"proba_{name}" for name in sorted(names))]
+    assert (predicted["prediction"].to_numpy() == y).mean() > 0.8
+    shares = predicted[:, 1:].cast(pl.Float64).to_numpy()
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+    page = (folder / "three.html").read_text("utf-8")
+    assert "How often the predicted class is the true one" in page
+    assert page.count('<td class="right">') == 3
+    assert "Some rounds, each number that of the hardest class" in run("inspect", "three.tada").stdout
+    about = json.loads(run("inspect", "three.tada", "--json").stdout)
+    assert np.shape(about["rounds"]["loss"]) == (10, 3)
+    assert 0.5 < about["estimate"]["auc"]["mean"] <= 1
+    assert 0 < about["estimate"]["log_loss"]["mean"] < np.log(3)
+    run("fit", "three.csv", "--target", "y", *FAST[:2], "--folds", 0)
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -261,9 +287,9 @@ def test_version_is_the_package_version(run):
         ("size,Y\n1,a\n2,b\n", "bad.csv: has no column 'y', named as the target; did you mean 'Y'?"),
         ("size,y\n1,a\n2,a\n", "bad.csv: target 'y': is 'a' in every row; two classes are needed"),
         (
-            "size,y\n1,a\n2,b\n3,c\n",
-            "bad.csv: target 'y': has 3 values ('a', 'b', 'c'); say which are positive, "
-            "such as --positive 'a'",
+            "size,y\n1,0.5\n2,1\n3,2\n",
+            "bad.csv: target 'y': has 3 values ('0.5', '1', '2'), too many for a class each; "
+            "say which are positive, such as --positive '>=1'",
         ),
         ("y\na\nb\n", "bad.csv: no usable column is left (there is no other)"),
         (

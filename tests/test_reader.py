@@ -379,12 +379,13 @@ def test_the_classes_are_the_values_or_what_the_rule_says(cells, rule, expected)
         ),
         (["a", "a"], None, r"^data\.csv: target 'y': is 'a' in every row; two classes are needed$"),
         (
-            ["1", "2", "3"],
+            ["1", "2.5", "3"],
             None,
-            r"^data\.csv: target 'y': has 3 values \('1', '2', '3'\); say which are positive, such as "
-            r"--positive '>=2'$",
+            r"^data\.csv: target 'y': has 3 values \('1', '2\.5', '3'\), too many for a class each; say which "
+            r"are positive, such as --positive '>=2\.5'$",
         ),
-        (["a", "b", "c"], None, r"say which are positive, such as --positive 'a'$"),
+        ([str(i) for i in range(21)], None, r"has 21 values .* such as --positive '>=10'$"),
+        ([f"{i:02}x" for i in range(51)], None, r"has 51 values .* such as --positive '00x'$"),
         (["a", "b"], "c", r"^data\.csv: target 'y': no row has the value 'c'; the values are 'a', 'b'$"),
         (["a", "b"], "in:a,c", r"no row has the value 'c'; the values are 'a', 'b'$"),
         (["1", "2"], "x", r"no row has the value 'x'; the values are '1', '2'$"),
@@ -396,6 +397,16 @@ def test_the_classes_are_the_values_or_what_the_rule_says(cells, rule, expected)
 def test_a_target_that_gives_no_two_classes_is_refused(cells, rule, message):
     with pytest.raises(DataError, match=message):
         labels(table(y=cells), "y", rule)
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [(["b", "a", "c"], "U"), ([str(i) for i in range(20)], "i"), ([f"{i}x" for i in range(50)], "U")],
+)
+def test_every_value_of_a_few_is_a_class(cells, dtype):
+    found = labels(table(y=cells), "y")
+    assert found.dtype.kind == dtype
+    assert [str(label) for label in found] == cells
 
 
 def test_an_unknown_target_is_refused_with_the_closest_names():

@@ -30,7 +30,7 @@ from tadaboost import columns, outcome
 from tadaboost.aside import write_aside
 from tadaboost.evaluate import Estimate, cross_validate
 from tadaboost.reader import DataError, Table, read_table, shown
-from tadaboost.report import importances, percent, render_report
+from tadaboost.report import by_round, importances, percent, render_report
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -120,7 +120,8 @@ def _fit_options(command: Command) -> Command:
 @click.option(
     "--positive",
     metavar="RULE",
-    help="Which values are class 1: VALUE, '>=6' (also >, <=, <), or in:a,b. Others are class 0.",
+    help="Which values are class 1: VALUE, '>=6' (also >, <=, <), or in:a,b. Others are class 0. "
+    "Without it every value is a class.",
 )
 @click.option(
     "--drop", multiple=True, metavar="COL", help="A column to leave out; may be given several times."
@@ -314,7 +315,10 @@ def _fit(
         "estimate": estimate.as_dict() if estimate else None,
     }
     today = datetime.date.today().isoformat()
-    page = render_report(model, estimate, y, sample_weight=rows, date=today)
+    errors = None
+    if len(model.classes_) > 2:
+        errors = np.array([np.average(stage != y, weights=rows) for stage in model.staged_predict(X)])
+    page = render_report(model, estimate, y, sample_weight=rows, train_error=errors, date=today)
     write_aside(settings.model, lambda path: tadaboost.save(model, path))
     write_aside(settings.report, lambda path: path.write_text(page, "utf-8"))
     _tell(model, y, rows, estimate, settings)
@@ -431,9 +435,10 @@ def _show(model: Any) -> None:
         pairs = [(out["name"], out["reason"]) for out in table["left_out"]]
         _print_grid(console, "Columns left out", ("column", "why"), pairs)
     picked = np.unique(np.linspace(0, len(model.rounds_) - 1, 8).round().astype(int))
-    names = ("train_error", "loss", "codensity_min", "codensity_max")
-    rows = [(str(i + 1), *(f"{model.rounds_[name][i]:.4g}" for name in names)) for i in picked]
-    _print_grid(console, "Some rounds", ("round", *names), rows)
+    names, by_name = ("train_error", "loss", "codensity_min", "codensity_max"), by_round(model)
+    rows = [(str(i + 1), *(f"{by_name[name][i]:.4g}" for name in names)) for i in picked]
+    hardest = ", each number that of the hardest class" if len(model.classes_) > 2 else ""
+    _print_grid(console, f"Some rounds{hardest}", ("round", *names), rows)
     parameters = [(name, repr(value)) for name, value in sorted(model.get_params().items())]
     _print_grid(console, "Settings", ("parameter", "value"), parameters)
 

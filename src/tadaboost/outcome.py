@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target of a table: its two classes, as they are or by a rule, and the weights of its rows."""
+"""The target of a table: its classes, as they are or two by a rule, and the weights of its rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tadaboost.columns import check_column, is_number, listed, numbers, text_cells
 from tadaboost.reader import DataError, Table, shown
 
+_MOST_TEXTS, _MOST_NUMBERS = 50, 20  # distinct values of a target that are taken as classes without a rule
 _COMPARE: dict[str, Callable[[pl.Series, float], pl.Series]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -39,14 +40,14 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
     Returns
     -------
     ndarray, shape (rows,)
-        With a rule int64, 1 where it holds, else 0. Without a rule the values: int64 or float64 if all are
-        numbers, else str.
+        With a rule int64, 1 where it holds, else 0. Without a rule the values, a class each: int64 or float64
+        if all are numbers, else str.
 
     Raises
     ------
     DataError
-        If the column does not exist, holds a missing or infinite cell, or does not come to exactly two
-        classes.
+        If the column does not exist, holds a missing or infinite cell, or does not come to two classes or
+        more: without a rule at most 50 texts, 20 whole numbers, or two numbers.
     """
     check_column(table, name, "the target")
     cells = text_cells(table.frame[name])
@@ -66,11 +67,13 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
         return chosen.cast(pl.Int64).to_numpy()
     if len(values) == 1:
         raise DataError(f"{where}: is {shown(_name(values[0]))} in every row; two classes are needed")
-    if len(values) > 2:
+    whole = cells.dtype != pl.Float64 or bool((cells == cells.round()).all())
+    most = 2 if not whole else _MOST_NUMBERS if cells.dtype == pl.Float64 else _MOST_TEXTS
+    if len(values) > most:
         example = f"'>={_name(values[len(values) // 2])}'" if cells.dtype == pl.Float64 else shown(values[0])
         raise DataError(
-            f"{where}: has {len(values)} values ({_listed(values)}); say which are positive, such as "
-            f"--positive {example}"
+            f"{where}: has {len(values)} values ({_listed(values)}), too many for a class each; "
+            f"say which are positive, such as --positive {example}"
         )
     if cells.dtype == pl.Float64:
         array = cells.to_numpy()
