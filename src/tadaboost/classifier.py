@@ -35,9 +35,13 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     leaf_values : {"exact", "theorem_a", "canonical"}, default="exact"
         "exact": the minimiser of the tempered loss in the leaf, with `leaf_ridge`; "theorem_a": equation
         (63); "canonical": -L_t'(p), what the authors' program does.
-    leveraging : {"unit", "closed", "exact"}, default="unit"
+    leveraging : {"unit", "closed", "exact", "corrective"}, default="unit"
         "unit": alpha is the learning rate, the leaf values are the step; "exact": mu of (6); "closed": mu of
-        (11), Theorem 2.
+        (11), Theorem 2; "corrective": all coefficients so far anew, so that all past edges are zero, for t in
+        [0, 1], with `estimator` only. Stages of a corrective model are parts of its final sum.
+    margin : float in [0, 1), default=0.0
+        Margin y H(x) / sum |alpha_j| max |h_j| to reach, for t in [0, 1], with `estimator` only: edges are
+        shifted by it, and `loss` bounds the share of rows at or below it. 0 is the paper's algorithm.
     clip : bool, default=False
         Clip the score to +-1/abs(1-t) after every tree (9); at t = 1 nothing is clipped, and for t > 1 the
         bounds on errors do not hold.
@@ -126,7 +130,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         **TemperedClassifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
-        "leveraging": [StrOptions({"unit", "closed", "exact"})],
+        "leveraging": [StrOptions({"unit", "closed", "exact", "corrective"})],
+        "margin": [Interval(Real, 0, 1, closed="left")],
         "clip": ["boolean"],
         "estimator": [HasMethods(["fit", "predict"]), None],
         "record_weights": ["boolean"],
@@ -148,7 +153,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         leaf_values: Literal["exact", "theorem_a", "canonical"] = "exact",
-        leveraging: Literal["unit", "closed", "exact"] = "unit",
+        leveraging: Literal["unit", "closed", "exact", "corrective"] = "unit",
+        margin: float = 0.0,
         clip: bool = False,
         estimator: Any = None,
         max_leaf_nodes: int | None = 8,
@@ -170,6 +176,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         self.learning_rate = learning_rate
         self.leaf_values = leaf_values
         self.leveraging = leveraging
+        self.margin = margin
         self.clip = clip
         self.estimator = estimator
         self.max_leaf_nodes = max_leaf_nodes
@@ -243,6 +250,9 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     ) -> list[Any]:
         keep = bool(self.record_weights)
         if self.estimator is None:
+            if self.leveraging == "corrective" or self.margin > 0.0:
+                road = f"margin={self.margin}" if self.margin > 0.0 else "leveraging='corrective'"
+                raise ValueError(f"{road} needs estimator=, which may be a TemperedTreeClassifier()")
             return super()._runs(X, matrix, positive, weight, keep)
         random = check_random_state(self.random_state)  # one stream of seeds for the learners of all classes
         return [
@@ -276,6 +286,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
             n_estimators=int(self.n_estimators),
             learning_rate=float(self.learning_rate),
             leveraging=self.leveraging,
+            margin=float(self.margin),
             clip=bool(self.clip),
         )
 

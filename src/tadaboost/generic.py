@@ -43,7 +43,7 @@ class GenericRun:
     estimator : scikit-learn classifier
         Cloned for each round.
     settings : rounds.Settings
-        Of them those of the step: t, n_estimators, learning_rate, leveraging, clip.
+        Of them those of the step: t, n_estimators, learning_rate, leveraging, clip, margin.
     random_state : int, RandomState or None
         Every round's clone draws its own seed from it.
     record_weights : bool
@@ -54,7 +54,8 @@ class GenericRun:
     estimators : list
         Fitted weak learners.
     alphas : list of float
-        Coefficients: a score is ``sum(alpha * output(estimator, X))``.
+        Coefficients: a score is ``sum(alpha * output(estimator, X))``. Corrective steps choose all of them
+        anew in each round.
     trees : list
         Empty.
     stop_reason : str or None
@@ -64,6 +65,8 @@ class GenericRun:
     ------
     TypeError
         If `estimator` is no classifier or takes no weights.
+    ValueError
+        If the step rule, the margin, the temperature and `clip` do not go together.
     """
 
     def __init__(
@@ -77,6 +80,12 @@ class GenericRun:
         record_weights: bool = False,
     ) -> None:
         self._weight_name = _weight_name(estimator)
+        boosting.check_rule(settings.t, settings.leveraging, settings.margin)
+        if settings.clip and settings.leveraging == "corrective":
+            raise ValueError(
+                "clip=True clips sums in the order of the steps, which leveraging='corrective' does not keep; "
+                "use clip=False"
+            )
         self.settings, self._estimator = settings, estimator
         self._random = check_random_state(random_state)
         weight = np.ones(len(positive)) if multiplicity is None else multiplicity
@@ -94,6 +103,7 @@ class GenericRun:
             settings.learning_rate,
             cap=rounds.CAP if s <= 0.0 else math.inf,
             ceiling=600.0 / (1.0 + max(s, 0.0)),
+            margin=settings.margin,
         )
         self._clip = 1.0 / abs(s) if settings.clip and s != 0.0 else math.inf
         self._score = np.zeros(len(self._y))
@@ -120,7 +130,12 @@ class GenericRun:
             return
         self._add(learner, h, round_)
         whole_step = not unit and self.settings.learning_rate == 1.0
-        if round_.loss == 0.0 or (abs(round_.rho) == 1.0 and self.settings.t <= 1.0 and whole_step):
+        separated = self.settings.leveraging == "corrective" and round_.status == "none" and whole_step
+        if (
+            round_.loss == 0.0
+            or separated
+            or (abs(round_.rho) == 1.0 and self.settings.t <= 1.0 and whole_step)
+        ):
             self.stop_reason = "perfect"
         elif abs(round_.mu) * round_.R < 2.0**-53:
             self.stop_reason = "frozen step"
@@ -162,12 +177,15 @@ class GenericRun:
         self.estimators.append(learner)
         self.alphas.append(round_.alpha)
         self._score = np.clip(self._score + round_.alpha * h, -self._clip, self._clip)
+        if len(state.coefficients) > 0:
+            self.alphas = state.coefficients.tolist()
+            self._score = self._y * (state.coefficients @ state.edges)
         p = np.nan_to_num(round_.p)  # NaN: all weights are off, and there is no co-density
         least, most = np.quantile(p / self._weight, [0.0, 1.0]).tolist()
         n_off = int(np.count_nonzero(~(state.log_e > -np.inf)))
         # |rho| = 1 stands for all that rounds to it; K_t is then known no better than by the loss.
         state.bound = max(state.bound, round_.loss) if abs(round_.rho) == 1.0 else state.bound
-        certified = settings.learning_rate == 1.0 and settings.leveraging in ("closed", "exact")
+        certified = settings.learning_rate == 1.0 and settings.leveraging != "unit"
         bound = state.bound if certified else round_.loss
         bound = math.nan if settings.clip and settings.t > 1.0 else bound
         wrong = math.fsum(self._weight[self._score * self._y <= 0.0]) / self._total

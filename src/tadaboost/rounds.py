@@ -31,7 +31,7 @@ ROUND = np.dtype(
 STOP_REASONS = {
     "n_estimators": "all rounds were done",
     "no split": "no leaf has an admissible split that lowers the risk",
-    "edge zero": "the tree has no edge on the weights: its step is zero",
+    "edge zero": "the tree has no edge on the weights, or none above `margin`: its step is zero",
     "perfect": "every weight is off, or the tree makes no error: the loss cannot fall further",
     "frozen step": "the step is too small to change any weight",
 }
@@ -56,6 +56,7 @@ class Settings(NamedTuple):
     leaf_ridge: float
     growth: str
     allow_pure_leaves: bool
+    margin: float = 0.0
 
 
 class _Leaves(NamedTuple):
