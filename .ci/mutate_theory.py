@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change one operator, number or function of the theory modules at a time; some test has to notice.
 
-Each mutation is tried in a forked child, which imports the changed syntax tree in place of the module and
-runs the module's tests: no file is written, and what takes long to import is there before the fork. A
-survivor has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one
+The tests are imported once. Each mutation is tried in a forked child, which puts the changed code into the
+functions that are there already and runs the tests, the likeliest first, until one fails: no file is written.
+A survivor has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one
 that is not listed, and on a listed one that is noticed after all.
+
+A whole run takes about half an hour. With --verdicts it appends what it finds to a file, and the mutants
+that were noticed according to it are not tried again: to go on after an interruption, or after adding tests.
 """
 
 import argparse
 import ast
 import copy
-import importlib.abc
-import importlib.util
+import json
 import os
 import random
 import re
-import resource
+import signal
 import sys
 import time
+import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import hypothesis
+import pytest
 
 ROOT = Path(__file__).parents[1]
 TESTS = {
@@ -68,6 +74,9 @@ class Mutant(NamedTuple):
         """Put the new expression in its place."""
         if self.place is not None and self.new is not None:
             put(*self.place, self.new)
+
+
+Verdict = Callable[[Mutant, bool, str], None]  # whether a test noticed, and which
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
@@ -143,63 +152,117 @@ def put(parent: ast.AST, field: str, i: int | None, node: ast.AST) -> None:
         getattr(parent, field)[i] = node
 
 
-class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a mutated syntax tree where the module's file is looked for."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant = mutant
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> object:
-        if fullname != f"tadaboost.{self.mutant.module}":
-            return None
-        return importlib.util.spec_from_loader(fullname, self)
-
-    def exec_module(self, module: object) -> None:
-        code = compile(ast.fix_missing_locations(self.mutant.tree), f"<{self.mutant.module}>", "exec")
-        exec(code, vars(module))
+def put_into_place(mutant: Mutant) -> None:
+    """Give the functions of the imported module the mutated code, wherever they were imported to."""
+    module = sys.modules[f"tadaboost.{mutant.module}"]
+    new = types.ModuleType(module.__name__)
+    code = compile(ast.fix_missing_locations(mutant.tree), f"<{mutant.module}>", "exec")
+    exec(code, vars(new))
+    for name, value in vars(new).items():
+        replace(vars(module)[name], value, module.__name__)
+        if type(value) in (int, float):
+            for user in list(sys.modules.values()):
+                if getattr(user, "__name__", "").startswith(("tadaboost", "tests")) and name in vars(user):
+                    setattr(user, name, value)
 
 
-def run_tests(module: str) -> int:
-    """Pytest's exit code; few examples, because most mutants fall to the first."""
-    import pytest
+def replace(old: object, new: object, module: str) -> None:
+    """Put the code of one function, or of the methods of one class, of the module into another."""
+    if isinstance(old, property):
+        old, new = old.fget, new.fget
+    elif isinstance(old, classmethod | staticmethod):
+        old, new = old.__func__, new.__func__
+    if getattr(old, "__module__", None) != module:
+        return
+    if isinstance(old, types.FunctionType):
+        old.__code__, old.__defaults__, old.__kwdefaults__ = (
+            new.__code__,
+            new.__defaults__,
+            new.__kwdefaults__,
+        )
+    elif isinstance(old, type):
+        for name, value in vars(new).items():
+            replace(vars(old).get(name), value, module)
 
-    files = [str(ROOT / "tests" / f"test_{name}.py") for name in [*TESTS[module], "properties"]]
-    files = [name for name in files if Path(name).exists()]
+
+class Trial:
+    """A pytest plugin that, instead of running the tests once, tries the mutants of one module on them."""
+
+    def __init__(self, module: str, seconds: float, chosen: list[Mutant], verdict: Verdict) -> None:
+        self.module = module
+        self.seconds = seconds  # of CPU time, for one test
+        self.chosen = chosen
+        self.verdict = verdict
+        self.took: dict[str, float] = {}
+        self.failed = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self.failed = report.nodeid
+
+    def run(self, items: list[Any]) -> None:
+        """Run the tests until one fails; SIGPROF ends the process when one takes too long."""
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                return
+
+    def forked(self, mutant: Mutant, items: list[Any]) -> tuple[bool, str, dict[str, float]]:
+        """Return whether a test fails with the mutant in place, which one, and how long each took."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                silence = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(silence, 1)
+                os.dup2(silence, 2)
+                try:
+                    mutant.apply()
+                    put_into_place(mutant)
+                except Exception:
+                    self.failed = "import"
+                else:
+                    self.run(items)
+                os.write(writer, json.dumps([self.failed, self.took]).encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            answer = pipe.read()
+        os.waitpid(child, 0)
+        failed, took = json.loads(answer or '["time", {}]')
+        return bool(failed), failed, took
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Tests of the module itself come first, quick before slow; the last ones that noticed before all."""
+        failed, by, took = self.forked(unchanged(self.module), session.items)
+        if failed:
+            sys.exit(f"without a mutation of {self.module}, this fails: {by}")
+        own = f"tests/test_{self.module}.py"
+        items = sorted(session.items, key=lambda x: (own not in x.nodeid, took[x.nodeid]))
+        for mutant in self.chosen:
+            caught, by, _ = self.forked(mutant, items)
+            self.verdict(mutant, caught, by)
+            items.sort(key=lambda x: x.nodeid != by)
+        return True
+
+
+def try_all(module: str, chosen: list[Mutant], seconds: float, verdict: Verdict) -> None:
+    """Collect the tests of a module and try the mutants on them."""
+    names = [
+        f"src/tadaboost/{module}.py",
+        *(f"tests/test_{name}.py" for name in [*TESTS[module], "properties"]),
+    ]
+    files = [name for name in names if Path(name).exists()]
     profile = ["--hypothesis-profile=mutants"]  # over the one of conftest.py
-    return pytest.main(
-        ["-qx", "--assert=plain", "-p", "no:cacheprovider", *profile, "-m", "not slow", *files]
-    )
+    arguments = ["-qs", "--assert=plain", "-p", "no:cacheprovider", *profile, "-m", "not slow", *files]
+    pytest.main(arguments, plugins=[Trial(module, seconds, chosen, verdict)])
 
 
-def noticed(mutant: Mutant, seconds: int) -> bool:
-    """Whether a test fails with the mutant in place, or its tests use more CPU time than `seconds`."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 1)
-            os.dup2(silence, 2)
-            mutant.apply()
-            sys.meta_path.insert(0, Changed(mutant))
-            code = int(run_tests(mutant.module))
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    return status != 0
-
-
-def preload() -> None:
-    """Import what does not depend on the mutated modules; set hypothesis to few, always equal examples."""
-    import hypothesis
-    import mpmath  # noqa: F401
-    import numpy  # noqa: F401
-    import pytest  # noqa: F401
-    import sklearn.base
-    import sklearn.callback
-    import sklearn.tree  # noqa: F401
-
+def few_examples() -> None:
+    """Set hypothesis to few examples, always the same: most mutants fall to the first."""
     hypothesis.settings.register_profile(
         "mutants",
         max_examples=15,
@@ -216,36 +279,61 @@ def listed() -> set[str]:
     return set(re.findall(r"^\* `(.*?)`(?::|$)", LIST.read_text(), re.MULTILINE)) if LIST.exists() else set()
 
 
+class Verdicts:
+    """Prints what becomes of each mutant, compares it with the list, and counts."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.known = listed()
+        self.before: set[str] = set()
+        if path is not None and path.exists():
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            self.before = {row["mutant"] for row in rows if row["noticed"]}
+        self.tried = self.survived = self.wrong = 0
+
+    def __call__(self, mutant: Mutant, caught: bool, by: str) -> None:
+        """Take one down."""
+        self.tried += 1
+        self.survived += not caught
+        self.wrong += caught == (mutant.key in self.known)
+        verdict = f"noticed by {by}:" if caught else "listed" if mutant.key in self.known else "SURVIVED"
+        print(f"{verdict} {mutant.module}.py:{mutant.line} {mutant.key}", flush=True)
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"mutant": mutant.key, "noticed": caught, "by": by}) + "\n")
+
+
 def main() -> int:
-    """Try all mutants, or a random sample; print the survivors."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Try all mutants, or a random sample; print what became of them."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("modules", nargs="*", default=list(TESTS), help="of " + ", ".join(TESTS))
     parser.add_argument("--count", type=int, help="how many mutants to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=int, default=120, help="CPU time of one mutant's tests")
-    parser.add_argument("--known", action="store_true", help="skip the mutants that are listed")
+    parser.add_argument("--seconds", type=float, default=20, help="CPU time one test may take")
+    parser.add_argument("--verdicts", type=Path, help="file of verdicts: go on with it")
     options = parser.parse_args()
+    verdict = Verdicts(options.verdicts and options.verdicts.absolute())
     os.chdir(ROOT)
-    preload()
+    few_examples()
     every = [mutant for module in options.modules for mutant in mutants(module)]
-    known = listed()
-    chosen = [mutant for mutant in every if not (options.known and mutant.key in known)]
+    unknown = {key for key in verdict.known if key.split(".")[0] in options.modules} - {x.key for x in every}
+    for key in unknown:
+        print(f"listed, but no such mutant: {key}")
+    chosen = [mutant for mutant in every if mutant.key not in verdict.before]
     if options.count is not None and options.count < len(chosen):
         chosen = random.Random(options.seed).sample(chosen, options.count)
+    start = time.monotonic()
     for module in options.modules:
-        if noticed(unchanged(module), options.seconds // 2):
-            sys.exit(f"the tests of {module} fail, or take more than half of the time, without a mutation")
-    wrong, survived, start = 0, 0, time.monotonic()
-    for number, mutant in enumerate(chosen, 1):
-        caught = noticed(mutant, options.seconds)
-        survived += not caught
-        verdict = "noticed" if caught else "listed" if mutant.key in known else "SURVIVED"
-        if verdict == "SURVIVED" or (caught and mutant.key in known):
-            wrong += 1
-        print(f"{number}/{len(chosen)} {verdict} {mutant.module}.py:{mutant.line} {mutant.key}", flush=True)
+        mine = [mutant for mutant in chosen if mutant.module == module]
+        if mine:
+            try_all(module, mine, options.seconds, verdict)
     seconds = time.monotonic() - start
-    print(f"{survived} of {len(chosen)} survived, {wrong} against the list; {seconds:.0f} s")
-    return int(wrong > 0)
+    print(
+        f"{verdict.survived} of {verdict.tried} survived, {verdict.wrong} against the list; {seconds:.0f} s"
+    )
+    return int(verdict.wrong > 0 or bool(unknown) or verdict.tried < len(chosen))
 
 
 if __name__ == "__main__":
