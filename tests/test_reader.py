@@ -381,8 +381,8 @@ def test_the_classes_are_the_values_or_what_the_rule_says(cells, rule, expected)
         (
             ["1", "2.5", "3"],
             None,
-            r"^data\.csv: target 'y': has 3 values \('1', '2\.5', '3'\), too many for a class each; say which "
-            r"are positive, such as --positive '>=2\.5'$",
+            r"^data\.csv: target 'y': has 3 values \('1', '2\.5', '3'\), too many for a class each; say "
+            r"which are positive, such as --positive '>=2\.5'$",
         ),
         ([str(i) for i in range(21)], None, r"has 21 values .* such as --positive '>=10'$"),
         ([f"{i:02}x" for i in range(51)], None, r"has 51 values .* such as --positive '00x'$"),
