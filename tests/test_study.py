@@ -311,7 +311,7 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(folder):
         (("--noise", "-0.1"), 2, "--noise -0.1: noise is a number of at least 0 and below 0.5"),
         (("--leaves", "best"), 2, "--leaves best: is not one of exact, theorem_a, canonical"),
         (("--folds", "60"), 1, "data: class 'no' has"),
-        (("--target", "kind"), 1, "target 'kind': has 3 values ('0', '1', '2'); say which are positive"),
+        (("--target", "kind"), 1, "target 'kind': has 3 values ('0', '1', '2'), two are needed; say which"),
         (("--target", "z"), 1, "has no column 'z', named as the target"),
         (("other/data.csv",), 2, "two files are called 'data'; rename one"),
         (("gone.csv",), 1, "gone.csv: no such file"),

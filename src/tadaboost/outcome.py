@@ -24,7 +24,7 @@ _COMPARE: dict[str, Callable[[pl.Series, float], pl.Series]] = {
 }
 
 
-def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.generic]:
+def labels(table: Table, name: str, positive: str | None = None, *, two: bool = False) -> NDArray[np.generic]:
     """Read the class of every row.
 
     Parameters
@@ -36,6 +36,8 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
         Which values are positive: a value, a comparison with a number (`>=6`, also `>`, `<=`, `<`), or
         `in:a,b`. What is itself a value of the column (such as `>50K`) is that value. Numbers are compared
         as numbers: `1` is also `1.0`.
+    two : bool
+        Refuse more than two classes.
 
     Returns
     -------
@@ -68,11 +70,11 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
     if len(values) == 1:
         raise DataError(f"{where}: is {shown(_name(values[0]))} in every row; two classes are needed")
     whole = cells.dtype != pl.Float64 or bool((cells == cells.round()).all())
-    most = 2 if not whole else _MOST_NUMBERS if cells.dtype == pl.Float64 else _MOST_TEXTS
+    most = 2 if not whole or two else _MOST_NUMBERS if cells.dtype == pl.Float64 else _MOST_TEXTS
     if len(values) > most:
         example = f"'>={_name(values[len(values) // 2])}'" if cells.dtype == pl.Float64 else shown(values[0])
         raise DataError(
-            f"{where}: has {len(values)} values ({_listed(values)}), too many for a class each; "
+            f"{where}: has {len(values)} values ({_listed(values)}), {'two are needed' if two else 'too many for a class each'}; "
             f"say which are positive, such as --positive {example}"
         )
     if cells.dtype == pl.Float64:

@@ -125,7 +125,7 @@ def make_domain(name: str, table: Table, target: str, positive: str | None = Non
     DataError
         If a column cannot be used; the message names file, column and row.
     """
-    labels = outcome.labels(table, target, positive)
+    labels = outcome.labels(table, target, positive, two=True)
     classes = np.unique(labels)
     found = columns.recognise(table, apart={target})
     X, remarks = columns.features(table, found.rules)
