@@ -72,9 +72,10 @@ def labels(table: Table, name: str, positive: str | None = None, *, two: bool = 
     whole = cells.dtype != pl.Float64 or bool((cells == cells.round()).all())
     most = 2 if not whole or two else _MOST_NUMBERS if cells.dtype == pl.Float64 else _MOST_TEXTS
     if len(values) > most:
+        why = "two are needed" if two else "too many for a class each"
         example = f"'>={_name(values[len(values) // 2])}'" if cells.dtype == pl.Float64 else shown(values[0])
         raise DataError(
-            f"{where}: has {len(values)} values ({_listed(values)}), {'two are needed' if two else 'too many for a class each'}; "
+            f"{where}: has {len(values)} values ({_listed(values)}), {why}; "
             f"say which are positive, such as --positive {example}"
         )
     if cells.dtype == pl.Float64:
