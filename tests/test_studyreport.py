@@ -53,6 +53,7 @@ def page(results):
         seeds=range(2),
         domains=dict.fromkeys(("abalone", "qsar", "adult", "hillnoise"), (10, 2, 0.5)),
         faults=["sonar.csv: <gone>"],
+        clipping=studyreport.clipping_of(results),
         settings=settings_of(list(results)),
         versions=versions(),
     )
