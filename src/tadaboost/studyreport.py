@@ -224,7 +224,7 @@ def _sections(made: Sequence[Group]) -> list[dict[str, Any]]:
                 "leaves": group.cell.leaves,
                 "noise": group.cell.noise,
                 "file": group.name,
-                "panels": [(panel.title, studyfigures.draw(panel)) for panel in group.panels],
+                "panels": [(panel.title, studyfigures.draw(panel, group.ts)) for panel in group.panels],
             }
         )
     return list(sections.values())
