@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tadaboost.significance import corrected_test, holm, least_detectable, paired_tests, verdict
+from tadaboost.significance import (
+    corrected_test,
+    holm,
+    least_detectable,
+    paired_tests,
+    verdict,
+    wilcoxon_test,
+)
 
 A = np.array([0.20, 0.25, 0.22, 0.31, 0.18, 0.24, 0.27, 0.22, 0.26, 0.21])
 B = np.array([0.22, 0.25, 0.27, 0.30, 0.21, 0.26, 0.31, 0.25, 0.26, 0.26])
@@ -14,7 +21,17 @@ B = np.array([0.22, 0.25, 0.27, 0.30, 0.21, 0.26, 0.31, 0.25, 0.26, 0.26])
 def test_student_and_wilcoxon_are_those_of_scipy():
     p = paired_tests(A, B)
     assert p.p_student == stats.ttest_rel(A, B).pvalue
-    assert p.p_wilcoxon == stats.wilcoxon(A, B).pvalue
+    assert p.p_wilcoxon == pytest.approx(stats.wilcoxon(A, B).pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n", [2, 5, 10, 13, 14, 20])
+def test_wilcoxon_with_ties_and_zeros_is_that_of_scipy(n, seed):
+    d = np.random.default_rng(seed).integers(-4, 7, n).astype(float)
+    d[0] = 3.0  # not all zero
+    assert wilcoxon_test(d) == pytest.approx(stats.wilcoxon(d).pvalue, rel=1e-12)
+    distinct = np.random.default_rng(seed).normal(size=n)
+    assert wilcoxon_test(distinct) == pytest.approx(stats.wilcoxon(distinct).pvalue, rel=1e-12)
 
 
 def test_the_corrected_test_equals_a_hand_calculation():

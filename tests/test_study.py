@@ -65,6 +65,19 @@ def test_one_fit_gives_what_a_fit_each_of_plain_and_clipped_gives(domain, t):
             assert curves[fold]["edge"][: model.n_iter_].tolist() == model.rounds_["rho"].tolist()
 
 
+def test_clipped_errors_are_those_of_a_clipped_fit_where_clipping_acts(domain):
+    parameters = {"leveraging": "exact", "allow_pure_leaves": True}
+    curves = study.run_cell(domain, cell_of(0.0, noise=0.3, n_trees=30, max_leaf_nodes=8), parameters)
+    assert (curves["test_error"] != curves["test_error_clipped"]).any()
+    splits = StratifiedKFold(3, shuffle=True, random_state=1).split(domain.X, domain.y)
+    for fold, (train, test) in enumerate(splits):
+        labels = study.flipped(domain.y, 0.3, 1, fold)[train]
+        settings = paper_settings(0.0, clip=True) | {"n_estimators": 30} | parameters
+        model = Classifier(**settings).fit(domain.X[train], labels)
+        errors = [(stage != domain.y[test]).mean() for stage in model.staged_predict(domain.X[test])]
+        assert curves[fold]["test_error_clipped"][: len(errors)].tolist() == errors
+
+
 def test_noise_touches_no_label_that_errors_are_counted_against():
     domain = Domain("toy", pl.DataFrame({"a": np.arange(60.0)}), np.arange(60) >= 30, ("0", "1"))
     curves = study.run_cell(domain, cell_of(noise=0.3, n_trees=1, max_leaf_nodes=2))

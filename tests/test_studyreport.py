@@ -53,6 +53,7 @@ def page(results):
         seeds=range(2),
         domains=dict.fromkeys(("abalone", "qsar", "adult", "hillnoise"), (10, 2, 0.5)),
         faults=["sonar.csv: <gone>"],
+        clipping=studyreport.clipping_of(results),
         settings=settings_of(list(results)),
         versions=versions(),
     )
@@ -114,7 +115,7 @@ def test_flat_or_zero_curves_can_be_drawn():
     for log in (False, True):
         for values in (np.zeros(5), np.full(5, 0.3), np.full(5, np.nan), np.zeros(1)):
             panel = studyfigures.Panel("x", "y", "z", log, ((1.0, values),))
-            ET.fromstring(str(studyfigures.draw(panel)))
+            ET.fromstring(str(studyfigures.draw(panel, [1.0])))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")

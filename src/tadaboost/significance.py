@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
 LEVEL = 0.1  # the paper's
+_MOST_SIGNED = 13  # differences whose signs are all tried, as in scipy
 
 Verdict = Literal["better", "equivalent", "worse"]
 
@@ -52,8 +53,7 @@ def paired_tests(errors: ArrayLike, reference: ArrayLike) -> PValues:
         return PValues(math.nan, math.nan, math.nan)
     with warnings.catch_warnings(action="ignore"):  # all differences equal: t is infinite, p is 0
         student = stats.ttest_rel(a, b).pvalue
-        wilcoxon = stats.wilcoxon(a, b).pvalue
-    return PValues(np.float64(student), corrected_test(a - b), np.float64(wilcoxon))
+    return PValues(np.float64(student), corrected_test(a - b), wilcoxon_test(a - b))
 
 
 def corrected_test(differences: ArrayLike) -> float:
@@ -81,6 +81,38 @@ def corrected_test(differences: ArrayLike) -> float:
     if spread == 0.0:
         return 0.0 if d.any() else math.nan
     return float(2 * stats.t.sf(abs(float(d.mean())) / spread, k - 1))
+
+
+def wilcoxon_test(differences: ArrayLike) -> float:
+    """Return the exact p-value of Wilcoxon's signed-rank test, ties and all.
+
+    The value is `scipy.stats.wilcoxon`'s. That goes through the signs of tied differences one by one, in a
+    sixth of a second; with few folds all of them are one product.
+
+    Parameters
+    ----------
+    differences : array-like of float, shape (folds,)
+        Zeros are dropped.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> wilcoxon_test([1.0, 2.0, 2.0, -1.0])
+    0.375
+    """
+    every = np.asarray(differences, np.float64)
+    d = every[every != 0]
+    if not len(d):
+        return math.nan
+    if len(every) > _MOST_SIGNED:
+        return float(stats.wilcoxon(every).pvalue)
+    ranks = stats.rankdata(np.abs(d))
+    signs = np.arange(2 ** len(d))[:, None] >> np.arange(len(d)) & 1
+    sums, seen = signs @ ranks, float(ranks[d > 0].sum())  # halves at most: exact
+    return float(min(1.0, 2 * min((sums >= seen).mean(), (sums <= seen).mean())))
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:

@@ -386,6 +386,7 @@ def _write(plan: Plan, results: protocol.Results, others: Sequence[protocol.Resu
         seeds=range(plan.seed, plan.seed + plan.seeds),
         domains=shapes,
         faults=plan.faults,
+        clipping=studyreport.clipping_of(results),
         settings=settings_of(plan.cells),
         versions=versions(),
     )

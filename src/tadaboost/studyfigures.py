@@ -91,8 +91,8 @@ def panels(
     return made
 
 
-def draw(panel: Panel) -> Markup:
-    """Draw a panel as SVG; its classes are those of `STYLE`."""
+def draw(panel: Panel, ts: Sequence[float]) -> Markup:
+    """Draw a panel as SVG; its classes are those of `STYLE`, its colours and dashes those of `scale(ts)`."""
     rounds = np.arange(1, len(panel.curves[0][1]) + 1, dtype=np.float64)
     pick = np.unique(np.linspace(0, len(rounds) - 1, min(len(rounds), _MOST_POINTS)).round().astype(int))
     x = rounds[pick]
@@ -112,7 +112,6 @@ def draw(panel: Panel) -> Markup:
         else charts.linear_ticks(low, high, label=charts.percent_label)
     )
     marks = [frame.axes(x_ticks, y_ticks)]
-    ts = [t for t, _ in panel.curves]
     ends = []
     for t, y in panel.curves:
         path = Markup('<path class="curve" stroke="{}"{} d="{}"/>')
@@ -151,7 +150,7 @@ def scale(ts: Sequence[float]) -> Markup:
 def sheet(rows: Sequence[Sequence[Panel]]) -> str:
     """Lay rows of panels on one sheet: an SVG file that stands by itself, with titles and the scale of t."""
     columns, height = max(map(len, rows)), charts.HEIGHT + 26
-    ts = sorted({t for row in rows for panel in row for t, _ in panel.curves})
+    ts = _temperatures(rows)
     parts = [_placed(scale(ts), 0, 0)]
     for i, row in enumerate(rows):
         top = 40 + i * height
@@ -159,13 +158,17 @@ def sheet(rows: Sequence[Sequence[Panel]]) -> str:
         for j, panel in enumerate(row):
             words = f"{panel.title}: {panel.where}" if j == 0 else panel.title
             parts.append(_placed(title.format(16, words), j * charts.WIDTH, top))
-            parts.append(_placed(draw(panel), j * charts.WIDTH, top + 22))
+            parts.append(_placed(draw(panel, ts), j * charts.WIDTH, top + 22))
     style = STYLE + "\ntext.title { font: 600 13px system-ui, sans-serif; fill: #1c2024; }"
     whole = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}">'
         '<style>{2}</style><rect width="{0}" height="{1}" fill="#fff"/>{3}</svg>\n'
     )
     return str(whole.format(columns * charts.WIDTH, 40 + len(rows) * height, style, charts.join(parts)))
+
+
+def _temperatures(rows: Sequence[Sequence[Panel]]) -> list[float]:
+    return sorted({t for row in rows for panel in row for t, _ in panel.curves})
 
 
 def _placed(mark: Markup, x: float, y: float) -> Markup:
@@ -181,16 +184,19 @@ def png(rows: Sequence[Sequence[Panel]]) -> bytes:
     """Draw the same sheet as PNG; needs matplotlib."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-    columns = max(map(len, rows))
+    columns, ts = max(map(len, rows)), _temperatures(rows)
     figure = Figure(figsize=(4 * columns, 3 * len(rows) + 0.4), dpi=110, layout="constrained")
     axes = figure.subplots(len(rows), columns, squeeze=False)
     for row, places in zip(rows, axes, strict=True):
         for place in places[len(row) :]:
             place.set_visible(False)
         for j, (panel, place) in enumerate(zip(row, places, strict=False)):
-            _plot(panel, place, PercentFormatter(1.0))
+            _plot(panel, place, ts)
+            place.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if not panel.log:
+                place.yaxis.set_major_formatter(PercentFormatter(1.0))
             place.set_title(
                 f"{panel.title}: {panel.where}" if j == 0 else panel.title, fontsize=8, loc="left"
             )
@@ -204,8 +210,7 @@ def png(rows: Sequence[Sequence[Panel]]) -> bytes:
     return whole.getvalue()
 
 
-def _plot(panel: Panel, place: Any, percent: Any) -> None:
-    ts = [t for t, _ in panel.curves]
+def _plot(panel: Panel, place: Any, ts: Sequence[float]) -> None:
     for t, y in panel.curves:
         x = np.arange(1, len(y) + 1)
         dashes: Any = "-" if t == 1 else (0, [float(part) for part in _pattern(t, ts).split()])
@@ -217,8 +222,6 @@ def _plot(panel: Panel, place: Any, percent: Any) -> None:
     place.tick_params(labelsize=8)
     if panel.log:
         place.set_yscale("log")
-    else:
-        place.yaxis.set_major_formatter(percent)
 
 
 def colour(t: float, ts: Sequence[float]) -> str:

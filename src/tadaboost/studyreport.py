@@ -67,6 +67,14 @@ def groups(results: Results, clips: Clips) -> list[Group]:
     return made
 
 
+def clipping_of(results: Results) -> tuple[int, int]:
+    """Count the folds on which clipping changes the last error, and all folds; t = 1 has no clipping."""
+    pairs = [
+        (curves["test_error"], curves["test_error_clipped"]) for c, curves in results.items() if c.t != 1
+    ]
+    return sum(int((a[:, -1] != b[:, -1]).sum()) for a, b in pairs), sum(len(a) for a, _ in pairs)
+
+
 def figure_1(made: Sequence[Group]) -> dict[str, list[list[Panel]]]:
     """Pick the rows of the paper's Figure 1, for each kind of leaf values with all of them."""
     by_key = {(g.cell.leaves, g.cell.domain, g.cell.noise): g for g in made if g.cell.experiment == "main"}
@@ -88,6 +96,7 @@ def render(
     seeds: Sequence[int],
     domains: Mapping[str, tuple[int, int, float]],
     faults: Sequence[str],
+    clipping: tuple[int, int],
     settings: Mapping[str, Any],
     versions: Mapping[str, str],
 ) -> str:
@@ -105,6 +114,8 @@ def render(
         Rows, columns and the share of positive rows of each.
     faults : sequence of str
         What was wrong with the domains that are not there.
+    clipping : tuple of int
+        On how many folds the clipped model's last error is not the plain one's, and of how many.
     settings, versions : mapping
 
     Returns
@@ -130,6 +141,7 @@ def render(
         cell=made[0].cell,
         domains=domains,
         faults=faults,
+        clipping=clipping,
         leaves_in_words=LEAVES,
         grid=[(name, ", ".join(map(_short, values))) for name, values in settings["grid"].items()],
         fixed=list(settings["fixed"].items()),
@@ -212,7 +224,7 @@ def _sections(made: Sequence[Group]) -> list[dict[str, Any]]:
                 "leaves": group.cell.leaves,
                 "noise": group.cell.noise,
                 "file": group.name,
-                "panels": [(panel.title, studyfigures.draw(panel)) for panel in group.panels],
+                "panels": [(panel.title, studyfigures.draw(panel, group.ts)) for panel in group.panels],
             }
         )
     return list(sections.values())
