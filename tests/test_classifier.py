@@ -257,6 +257,31 @@ def test_levels_classes_and_bins_ignore_rows_of_weight_zero():
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [{"sample_weight": np.full(60, 1.7e308)}, {"class_weight": {0: 1.7e308, 1: 1.7e308}}],
+    ids=["rows", "classes"],
+)
+def test_weights_whose_sum_overflows_are_refused(arguments):
+    model = TAdaBoostClassifier(class_weight=arguments.get("class_weight"))
+    with pytest.raises(ValueError, match=r" sums to more than float64 can hold; divide the weights by"):
+        model.fit(np.arange(60.0)[:, None], np.arange(60) % 2, arguments.get("sample_weight"))
+
+
+@pytest.mark.parametrize("name", ["t", "min_samples_leaf", "leaf_ridge"])
+def test_an_integer_too_large_for_a_float_is_refused_by_name(name):
+    model = TAdaBoostClassifier(**{name: -(10**400) if name == "t" else 10**400})
+    with pytest.raises(ValueError, match=rf"^{name} is an integer too large for float64"):
+        model.fit([[0.0], [1.0]], [0, 1])
+
+
+def test_limits_beyond_any_tree_are_no_limits():
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 7 > 2
+    huge = TAdaBoostClassifier(n_estimators=2, max_leaf_nodes=10**20, max_depth=10**20).fit(X, y)
+    none = TAdaBoostClassifier(n_estimators=2, max_leaf_nodes=None).fit(X, y)
+    assert np.array_equal(huge.decision_function(X), none.decision_function(X))
+
+
+@pytest.mark.parametrize(
     ("bad", "match"),
     [
         (-1.0, r"^sample_weight\[2\] is -1\.0; weights must be >= 0$"),

@@ -29,6 +29,7 @@ from tadaboost import binning, forest, frame, losses, multiclass, rounds, target
 from tadaboost.tree import Tree
 
 Floats = NDArray[np.float64]
+_UNLIMITED = 2**31 - 1  # more leaves and levels than any tree has, and an integer that the core takes
 
 
 class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -83,13 +84,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _tree_settings(self, **step: Any) -> rounds.Settings:
         return rounds.Settings(
-            t=float(self.t),
+            t=_float("t", self.t),
             leaf_values=self.leaf_values,
-            max_leaf_nodes=int(self.max_leaf_nodes or 0),
-            max_depth=int(self.max_depth or 0),
-            min_samples_leaf=float(self.min_samples_leaf),
+            max_leaf_nodes=min(int(self.max_leaf_nodes or 0), _UNLIMITED),
+            max_depth=min(int(self.max_depth or 0), _UNLIMITED),
+            min_samples_leaf=_float("min_samples_leaf", self.min_samples_leaf),
             min_leaf_mass=float(self.min_leaf_mass),
-            leaf_ridge=float(self.leaf_ridge),
+            leaf_ridge=_float("leaf_ridge", self.leaf_ridge),
             growth=self.growth,
             allow_pure_leaves=bool(self.allow_pure_leaves),
             **step,
@@ -289,6 +290,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 def by_class(arrays: list[NDArray[Any]]) -> NDArray[Any]:
     """Stack what was made for each score on a last axis; for one score it is the thing itself."""
     return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=-1)
+
+
+def _float(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is an integer too large for float64; take a smaller one") from None
 
 
 def n_threads_of(n_jobs: int | None) -> int:

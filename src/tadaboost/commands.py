@@ -66,7 +66,8 @@ def one_line_errors() -> Iterator[None]:
     except (DataError, tadaboost.ModelFileError, UnicodeError) as error:
         raise click.ClickException(" ".join(str(error).split())) from None
     except OSError as error:
-        where = error.filename or "standard output"  # the one file that we did not open by name
+        # Standard output is the one file that we did not open by name.
+        where = "standard output" if error.filename is None else error.filename or "''"
         raise click.ClickException(f"{where}: {error.strerror or error}") from None
     except MemoryError:
         raise click.ClickException("not enough memory for this data") from None
@@ -147,10 +148,10 @@ def fit(
         raise click.UsageError(
             f"{shown(target_name)} is the target; it can be neither dropped nor the weight"
         )
-    for path in (settings.model, settings.report):
-        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
-            raise click.UsageError(f"{path} is the data; writing there would destroy it")
     with one_line_errors():
+        for path in (settings.model, settings.report):
+            if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
+                raise click.UsageError(f"{path} is the data; writing there would destroy it")
         _check_places(settings)
         _fit(read_table(data), target_name, positive, drop, weight, settings)
 
@@ -193,10 +194,11 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
         for remark in remarks:
             click.echo(remark, err=True)
-        result = {"prediction": model.predict(X)}
-        if proba:
-            shares = model.predict_proba(X)
-            result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
+        with _data_errors(table.name):
+            result = {"prediction": model.predict(X)}
+            if proba:
+                shares = model.predict_proba(X)
+                result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
         text = pl.DataFrame(result).write_csv().encode()
         if output is None or output == "-":
             click.echo(text, nl=False)  # bytes: UTF-8 whatever the terminal speaks
@@ -370,7 +372,31 @@ def _load(path: str) -> Any:
         raise DataError(
             f"{Path(path).name}: was not made by `tadaboost fit`, so it lacks the rules for a file's columns"
         )
+    if not _is_whole(model):
+        raise DataError(f"{Path(path).name}: damaged model file (table cannot be right)")
     return model
+
+
+def _is_whole(model: Any) -> bool:
+    """Say whether what `fit` noted about its data has the form in which it is read."""
+    table = model.table_
+    try:
+        target, estimate = table["target"], table["estimate"]
+        names = [rule["name"] for rule in table["columns"]]
+        figures = [estimate[name] for name in ("error", "log_loss", "auc")] if estimate else []
+        texts = [table["file"], target["name"], *names]
+        texts += [out[part] for out in table["left_out"] for part in ("name", "reason")]
+        counts = [table["rows"], estimate["folds"]] if estimate else [table["rows"]]
+        return (
+            names == model.feature_names_in_.tolist()
+            and all(map(columns.is_rule, table["columns"]))
+            and all(isinstance(text, str) for text in texts)
+            and all(isinstance(text, str | None) for text in (target["positive"], table["weight"]))
+            and all(isinstance(count, int) for count in counts)
+            and all(isinstance(figure[part], int | float) for figure in figures for part in ("mean", "se"))
+        )
+    except (LookupError, TypeError, AttributeError):
+        return False
 
 
 def _tell(

@@ -64,6 +64,10 @@ def labels(table: Table, name: str, positive: str | None = None, *, two: bool = 
     values = cells.unique().sort().to_list()
     if positive is not None:
         chosen = _chosen(cells, values, positive, where)
+        if not chosen.any():
+            raise DataError(
+                f"{where}: the rule {shown(positive)} holds in no row; the values are {_listed(values)}"
+            )
         if chosen.all():
             raise DataError(f"{where}: the rule {shown(positive)} holds in every row; two classes are needed")
         return chosen.cast(pl.Int64).to_numpy()
@@ -112,12 +116,7 @@ def _chosen(cells: pl.Series, values: Sequence[object], rule: str, where: str) -
             raise DataError(
                 f"{where}: holds text, so the rule {shown(rule)} has no meaning; it has {_listed(values)}"
             )
-        chosen = _COMPARE[comparison[1]](cells, float(comparison[2]))
-        if not chosen.any():
-            raise DataError(
-                f"{where}: the rule {shown(rule)} holds in no row; the values are {_listed(values)}"
-            )
-        return chosen
+        return _COMPARE[comparison[1]](cells, float(comparison[2]))
     several = plain.startswith("in:") and plain not in map(_name, values)
     wanted = next(csv.reader([plain[3:]], skipinitialspace=True), []) if several else [plain]
     keys = [_number(value) if cells.dtype == pl.Float64 else value.strip() for value in wanted]

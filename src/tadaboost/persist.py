@@ -69,7 +69,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ----------
     model : fitted TAdaBoostClassifier or TemperedTreeClassifier
     path : path-like
-        Replaced as a whole or not at all.
+        Replaced as a whole or not at all; a device or pipe is written to, never replaced.
 
     Raises
     ------
@@ -92,6 +92,9 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     """
     content = _content(model)
     path = Path(path)
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)  # renaming over it would leave an ordinary file in the place of /dev/null
+        return
     aside = path.with_name(f".tadaboost-{secrets.token_hex(8)}")
     try:
         with open(aside, "xb") as file:
@@ -140,7 +143,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     except _Damage as damage:
         raise ModelFileError(f"{os.fspath(path)}: {damage}") from None
     except _UNREADABLE as error:
-        reason = str(error).split("\n")[0]
+        reason = str(error).split("\n")[0][:120]  # zipfile quotes whatever stands where a name should be
         raise ModelFileError(f"{os.fspath(path)}: damaged model file ({reason})") from None
 
 

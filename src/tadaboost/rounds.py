@@ -200,7 +200,8 @@ class Run:
 
     def _scale_exponent(self) -> int:
         """Power of two of the fixed-point weights: at most min(2^30 / largest, 2^20 / mean)."""
-        mean = self._sum_weight / self._n_fixed
+        # The sum may underflow to 0 while the loss, a sum of powers below 1 where t > 1, does not.
+        mean = max(self._sum_weight / self._n_fixed, 2.0**-1000)
         largest = min(2.0**30 / self._most_fixed, 2.0**20 / mean)
         return min(1020, max(-1020, math.frexp(largest)[1] - 1))
 

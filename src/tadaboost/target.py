@@ -115,3 +115,6 @@ def _refuse_bad_weights(weight: Floats, name: str) -> None:
         raise ValueError(f"{name}[{i}] is {weight[i]}; weights must be finite")
     if not weight.any():
         raise ValueError(f"{name} is zero on every row; one weight at least must be above zero")
+    with np.errstate(over="ignore"):
+        if np.isinf(weight.sum()):
+            raise ValueError(f"{name} sums to more than float64 can hold; divide the weights by a constant")
