@@ -103,6 +103,10 @@ def test_copies_and_files_go_on_as_well(n_classes, tmp_path):
     tadaboost.save(model, tmp_path / "m.tada")
     for copy in (pickle.loads(pickle.dumps(model)), tadaboost.load(tmp_path / "m.tada")):
         assert bits(copy.set_params(n_estimators=12).fit(X, y)) == bits(one)
+    drawn = make({"early_stopping": True}, n_estimators=5, warm_start=True).fit(X, y)  # from no seed of ours
+    tadaboost.save(drawn, tmp_path / "m.tada")
+    again = tadaboost.load(tmp_path / "m.tada").set_params(n_estimators=12).fit(X, y)
+    assert bits(again) == bits(drawn.set_params(n_estimators=12).fit(X, y))
 
 
 def test_without_warm_start_a_fit_begins_anew():

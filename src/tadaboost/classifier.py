@@ -174,7 +174,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
     estimator_weights_: Floats
     rounds_: NDArray[np.void]
     weights_: Floats
-    _seed: int = 0
+    _seed: int
 
     def __init__(
         self,
@@ -328,9 +328,9 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             return _Earlier(
                 weak, self.estimator_weights_, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_))
             )
-        if isinstance(self.random_state, Integral):
-            self._seed = int(self.random_state)
-        elif self.estimator is not None or self.early_stopping:  # nothing else draws
+        self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
+        draws = self.estimator is not None or self.early_stopping
+        if draws and not isinstance(self.random_state, Integral):
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return None
 
