@@ -485,8 +485,8 @@ def test_a_parameter_out_of_range_is_named(name, value):
 def test_parameters_other_than_t_are_by_keyword_and_unknown_ones_refused():
     with pytest.raises(TypeError, match="positional argument"):
         TAdaBoostClassifier(0.5, 100)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'early_stopping'"):
-        TAdaBoostClassifier(early_stopping=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_features'"):
+        TAdaBoostClassifier(max_features=3)
 
 
 def test_paper_settings_are_parameters():

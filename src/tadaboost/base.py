@@ -31,6 +31,8 @@ from tadaboost.tree import Tree
 Floats = NDArray[np.float64]
 _UNLIMITED = 2**31 - 1  # more leaves and levels than any tree has, and an integer that the core takes
 
+_MOST_THREADS = 256  # asleep ones included
+
 
 class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What one tree and an ensemble share: reading tables, starting a run, scores, labels, pickling.
@@ -140,9 +142,11 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         )
         codes = binning.encode(matrix, bins, n_threads=n_threads)
         # Bins and codes are made once, but the shard of each class keeps a copy of the codes, in the order of
-        # its own two classes: K copies. Shards could share one if they reached rows through an index.
+        # its own two classes: K copies. Shards could share one if they reached rows through an index. Each
+        # also keeps its threads, though they work in turn: with many classes and CPUs, fewer of them.
+        each = max(1, min(n_threads, _MOST_THREADS // len(positive)))
         return [
-            rounds.Run(codes, bins, of_class, weight, self._settings(), n_threads, record_weights)
+            rounds.Run(codes, bins, of_class, weight, self._settings(), each, record_weights)
             for of_class in positive
         ]
 

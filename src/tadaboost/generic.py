@@ -10,6 +10,7 @@ separators, clipped (9) or not.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -113,11 +114,34 @@ class GenericRun:
         self.trees: list[Any] = []
         self.alphas: list[float] = []
         self.stop_reason: str | None = None
+        self._known: deque[tuple[Any, float, np.void]] = deque()
+        self._known_reason = ""
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds so far."""
+        return len(self.alphas)
+
+    def latest(self) -> list[tuple[Any, float]]:
+        """Return the weak learner of the last round and its coefficient."""
+        return [(self.estimators[-1], self.alphas[-1])]
+
+    def latest_loss(self) -> float:
+        """Return the mean tempered loss of the training rows."""
+        return float(self._records[-1][4])
+
+    def resume(self, learners: list[Any], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+        """Make the first steps those of an earlier fit to the same rows; see `rounds.Run.resume`."""
+        self._known.extend(zip(learners, alphas.tolist(), records, strict=True))
+        self._known_reason = reason
 
     def step(self) -> None:
         """Fit a weak learner, choose its coefficient, move the weights."""
         if np.all(self._y == self._y[0]):
             self._prior("perfect")
+            return
+        if self._known:
+            self._again(*self._known.popleft())
             return
         learner = self._fit_learner()
         h = output(learner, self._X)
@@ -129,7 +153,11 @@ class GenericRun:
             self.stop_reason = "edge zero"
             return
         self._add(learner, h, round_)
-        whole_step = not unit and self.settings.learning_rate == 1.0
+        self._end(round_)
+
+    def _end(self, round_: boosting.Round) -> None:
+        """Say why the step just done was the last, if it was."""
+        whole_step = self.settings.leveraging != "unit" and self.settings.learning_rate == 1.0
         separated = self.settings.leveraging == "corrective" and round_.status == "none" and whole_step
         if (
             round_.loss == 0.0
@@ -152,9 +180,32 @@ class GenericRun:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
 
-    def _fit_learner(self) -> Any:
+    def _again(self, learner: Any, alpha: float, record: np.void) -> None:
+        """Take the step of an earlier fit."""
+        self._unfitted()  # draws the seeds that the learner had
+        if alpha == 0.0:  # its class had ended while others went on
+            self.stop_reason = self._known_reason
+            return
+        alone = isinstance(learner, DummyClassifier) and not isinstance(self._estimator, DummyClassifier)
+        if alone:
+            self._prior("edge zero")
+        else:
+            h = output(learner, self._X)
+            round_ = self._state.step(h * self._y, self.settings.leveraging)  # type: ignore[arg-type]
+            self._add(learner, h, round_)
+            self._end(round_)
+        if self.alphas[-1] != alpha or self._records[-1][4] != record["loss"]:
+            raise ValueError(
+                "warm_start goes on with an earlier fit, but the rows or parameters are not the same as then"
+            )
+
+    def _unfitted(self) -> Any:
         learner = clone(self._estimator)
         _set_random_states(learner, self._random)
+        return learner
+
+    def _fit_learner(self) -> Any:
+        learner = self._unfitted()
         # Relative to the largest: only ratios matter, and none overflows.
         q = self._weight * np.exp(self._state.log_e - self._state.log_e.max())
         return learner.fit(self._X, self._y, **{self._weight_name: q * (self._total / math.fsum(q))})

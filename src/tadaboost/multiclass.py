@@ -96,6 +96,19 @@ class ClassRuns:
             columns.append(np.concatenate([of_class, rest]))
         return np.stack(columns, axis=2)
 
+    def latest(self) -> list[tuple[Any, float]]:
+        """Return the weak learner and the coefficient of each class in the last round; 0: it has ended."""
+        return [run.latest()[0] if len(run.alphas) == self.n_rounds else (None, 0.0) for run in self.runs]
+
+    def latest_loss(self) -> float:
+        """Return the training loss, its mean over the classes."""
+        return float(np.mean([run.latest_loss() for run in self.runs]))
+
+    def resume(self, weak: list[Any], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+        """Make the first rounds those of an earlier fit; see `rounds.Run.resume`."""
+        for k, run in enumerate(self.runs):
+            run.resume([of_round[k] for of_round in weak], alphas[:, k], records[:, k], reason)
+
     def _padded(self, values: list[Any], rest: Any) -> list[Any]:
         return values + [rest] * (self.n_rounds - len(values))
 

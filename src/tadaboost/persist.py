@@ -6,7 +6,8 @@ file cannot ask for much memory), and every tree index is checked before the cor
 width, little-endian; the same model gives the same bytes. `FORMAT` grows when an older reader would misread.
 
     model.json   format, version, class, parameters, temperature, clip_at, classes, names, levels,
-                 n_features, stop_reason or loss, table (what the command line knows about the columns' files)
+                 n_features, stop_reason or loss, seed (of what was drawn), table (what the command line knows
+                 about the columns' files)
     <field>.npy  the fields of forest.FlatTrees, and estimator_weights, rounds, weights where there are any
 """
 
@@ -177,7 +178,7 @@ def _content(model: Any) -> bytes:
     }
     arrays: dict[str, NDArray[Any]] = dict(forest.flatten(trees)._asdict())
     if isinstance(model, TAdaBoostClassifier):
-        about["stop_reason"] = model.stop_reason_
+        about |= {"stop_reason": model.stop_reason_, "seed": model._seed}
         arrays |= {"estimator_weights": model.estimator_weights_, "rounds": model.rounds_}
         if hasattr(model, "weights_"):
             arrays["weights"] = model.weights_
@@ -270,6 +271,9 @@ def _model(content: bytes) -> Model:
     if isinstance(model, TAdaBoostClassifier):
         _require(isinstance(about["stop_reason"], str), "stop_reason")
         model.stop_reason_ = about["stop_reason"]
+        seed = about.get("seed", 0)  # files of the first format may lack it
+        _require(type(seed) is int and 0 <= seed < 2**32, "seed")
+        model._seed = seed
         _booster_arrays(model, members, trees)
     else:
         n = model._n_scores()
