@@ -83,7 +83,7 @@ class GenericRun:
         boosting.check_rule(settings.t, settings.leveraging, settings.margin)
         if settings.clip and settings.leveraging == "corrective":
             raise ValueError(
-                "clip=True clips sums in the order of the steps, which leveraging='corrective' does not keep; "
+                "clip=True clips in the order of the steps, which leveraging='corrective' does not keep; "
                 "use clip=False"
             )
         self.settings, self._estimator = settings, estimator
