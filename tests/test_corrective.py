@@ -239,7 +239,8 @@ def test_at_1_the_exact_step_with_a_margin_is_that_of_adaboost_rho():
     # Raetsch and Warmuth: alpha = atanh(edge) - atanh(rho), the edge being that of the shifted weights.
     rng = np.random.default_rng(0)
     y = rng.choice([-1, 1], 50)
-    H = np.sign(rng.normal(size=(6, 50)) + np.array([[0.9], [0.9], [0.1], [0.9], [0.9], [0.9]]) * y)
+    H = np.sign(rng.normal(size=(6, 50)) + 0.9 * y)
+    H[3] = y * np.where(np.arange(50) % 2 == 0, 1, -1)  # right on every second row
     rho, D, alphas = 0.2, np.full(50, 0.02), []
     for h in H:
         edge = D @ (h * y)
