@@ -84,8 +84,8 @@ class GenericRun:
         boosting.check_rule(settings.t, settings.leveraging, settings.margin)
         if settings.clip and settings.leveraging == "corrective":
             raise ValueError(
-                "clip=True clips sums in the order of the steps, which leveraging='corrective' does not keep;"
-                " use clip=False"
+                "clip=True clips in the order of the steps, which leveraging='corrective' does not keep; "
+                "use clip=False"
             )
         self.settings, self._estimator = settings, estimator
         self._random = check_random_state(random_state)
