@@ -34,7 +34,7 @@ TESTS = {
     "calculus": ["calculus", "losses", "measures", "boosting"],
     "losses": ["losses", "boosting"],
     "measures": ["measures", "boosting"],
-    "boosting": ["boosting"],
+    "boosting": ["boosting", "corrective"],
 }
 LIST = ROOT / "docs" / "mutants.md"
 OPERATORS = {

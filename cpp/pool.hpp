@@ -10,6 +10,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -40,58 +41,68 @@ class Crew {
   ~Crew() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      stop_ = true;
-      ++generation_;
+      stop_.store(true, std::memory_order_relaxed);
+      state_.fetch_add(kPiece, std::memory_order_release);
     }
     wake_.notify_all();
     for (auto& thread : threads_) thread.join();
   }
 
+  // A worker joins while the piece is open and is waited for only if it did: one that the system wakes too
+  // late, because another process has its core, costs nothing.
   template <class F>
   void run(std::size_t n_chunks, F& f) {
     context_ = &f;
     call_ = [](void* context, std::size_t chunk) { (*static_cast<F*>(context))(chunk); };
     n_chunks_ = n_chunks;
     next_.store(0, std::memory_order_relaxed);
-    busy_.store(threads_.size(), std::memory_order_relaxed);
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      generation_.fetch_add(1, std::memory_order_release);
+      state_.fetch_add(kPiece + kOpen, std::memory_order_release);
     }
     wake_.notify_all();
     work();
-    // Workers that were asleep while the caller did everything still have to report; they do so at once.
-    for (std::size_t spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin)
+    state_.fetch_sub(kOpen, std::memory_order_relaxed);
+    for (std::size_t spin = 0; (state_.load(std::memory_order_acquire) & kInside) != 0; ++spin)
       if (spin > kSpins) std::this_thread::yield();
   }
 
  private:
   static constexpr std::size_t kSpins = 2000;  // about 5 us: shorter than a sleep and wake-up
+  // state_: workers inside (low 16 bits), whether the piece is open to more, number of the piece.
+  static constexpr std::uint64_t kInside = 0xffff, kOpen = 0x10000, kPiece = 0x20000;
 
   void work() {
     for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_chunks_;) call_(context_, i);
   }
 
   void loop() {
-    for (std::size_t seen = 0;;) {
-      for (std::size_t spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen;
-           ++spin) {
+    std::uint64_t seen = 0;
+    auto is_new = [&](std::uint64_t state) { return state / kPiece != seen; };
+    for (;;) {
+      for (std::size_t spin = 0; spin < kSpins && !is_new(state_.load(std::memory_order_acquire)); ++spin) {
       }
-      if (generation_.load(std::memory_order_acquire) == seen) {
+      std::uint64_t state = state_.load(std::memory_order_acquire);
+      if (!is_new(state)) {
         std::unique_lock<std::mutex> lock(mutex_);
-        wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+        wake_.wait(lock, [&] { return is_new(state = state_.load(std::memory_order_acquire)); });
       }
-      seen = generation_.load(std::memory_order_acquire);
-      if (stop_) return;
+      if (stop_.load(std::memory_order_relaxed)) return;
+      while ((state & kOpen) != 0 &&
+             !state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) {
+      }
+      seen = state / kPiece;
+      if ((state & kOpen) == 0) continue;  // over already
       work();
-      busy_.fetch_sub(1, std::memory_order_release);
+      state_.fetch_sub(1, std::memory_order_release);
     }
   }
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<std::size_t> generation_{0}, next_{0}, busy_{0};
-  bool stop_ = false;
+  std::atomic<std::uint64_t> state_{0};
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> stop_{false};
   void* context_ = nullptr;
   void (*call_)(void*, std::size_t) = nullptr;
   std::size_t n_chunks_ = 0;
@@ -100,7 +111,10 @@ class Crew {
 
 class Pool {
  public:
-  explicit Pool(std::size_t n_threads) : n_threads_(n_threads < 1 ? 1 : n_threads) {}
+  explicit Pool(std::size_t n_threads)
+      : n_threads_(n_threads < 1      ? 1
+                   : n_threads > 4096 ? 4096
+                                      : n_threads) {}
 
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

@@ -521,7 +521,10 @@ def test_a_thousand_rounds_neither_overflow_nor_leave_the_co_simplex():
         ),
         (([[1.0, 1.0]], [1, -1], 0.5, [1]), r"^sample_weight must be as long as y \(2\), got shape \(1,\)$"),
         (([[1.0, 1.0]], [1, -1], 0.5, [0, 0]), r"^sample_weight must have a weight > 0$"),
-        (([[1.0, 1.0]], [1, -1], 0.5, None, "newton"), r"^leveraging must be 'closed', 'exact' or 'unit'"),
+        (
+            ([[1.0, 1.0]], [1, -1], 0.5, None, "newton"),
+            r"^leveraging must be 'closed', 'exact', 'unit' or 'corr",
+        ),
     ],
 )
 def test_a_bad_input_is_refused_by_name(arguments, text):

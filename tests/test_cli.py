@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +249,32 @@ def test_version_is_the_package_version(run):
 # --- bad input: exit 1, one line ---
 
 
+@pytest.mark.parametrize("names", [["gold", "<lead>", "tin"], ["1", "2", "7"]])
+def test_a_target_of_several_values_has_a_class_each(run, folder, names):
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=90).round(3)
+    y = np.array(names)[(size > -0.5).astype(int) + (size + 0.3 * rng.normal(size=90) > 0.5)]
+    table = [["size", "y"], *zip(size.tolist(), y.tolist(), strict=True)]
+    (folder / "three.csv").write_text(text_of(table), "utf-8")
+    told = run("fit", "three.csv", "--target", "y", *FAST).stdout
+    assert "three.csv: 90 rows, 1 columns used, 10 rounds" in told
+    run("predict", "three.tada", "three.csv", "--proba", "--output", "p.csv")
+    predicted = pl.read_csv("p.csv", infer_schema=False)
+    assert predicted.columns == ["prediction", *(f"proba_{name}" for name in sorted(names))]
+    assert (predicted["prediction"].to_numpy() == y).mean() > 0.8
+    shares = predicted[:, 1:].cast(pl.Float64).to_numpy()
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+    page = (folder / "three.html").read_text("utf-8")
+    assert "How often the predicted class is the true one" in page
+    assert page.count('<td class="right">') == 3
+    assert "Some rounds, each number that of the hardest class" in run("inspect", "three.tada").stdout
+    about = json.loads(run("inspect", "three.tada", "--json").stdout)
+    assert np.shape(about["rounds"]["loss"]) == (10, 3)
+    assert 0.5 < about["estimate"]["auc"]["mean"] <= 1
+    assert 0 < about["estimate"]["log_loss"]["mean"] < np.log(3)
+    run("fit", "three.csv", "--target", "y", *FAST[:2], "--folds", 0)
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -261,9 +288,9 @@ def test_version_is_the_package_version(run):
         ("size,Y\n1,a\n2,b\n", "bad.csv: has no column 'y', named as the target; did you mean 'Y'?"),
         ("size,y\n1,a\n2,a\n", "bad.csv: target 'y': is 'a' in every row; two classes are needed"),
         (
-            "size,y\n1,a\n2,b\n3,c\n",
-            "bad.csv: target 'y': has 3 values ('a', 'b', 'c'); say which are positive, "
-            "such as --positive 'a'",
+            "size,y\n1,0.5\n2,1\n3,2\n",
+            "bad.csv: target 'y': has 3 values ('0.5', '1', '2'), too many for a class each; "
+            "say which are positive, such as --positive '>=1'",
         ),
         ("y\na\nb\n", "bad.csv: no usable column is left (there is no other)"),
         (
@@ -312,6 +339,12 @@ def test_fit_refuses_bad_data_in_one_line(run, folder, content, line):
             ("data.csv", "--target", "y", "--positive", "maybe"),
             "data.csv: target 'y': no row has the value 'maybe'; the values are 'no', 'yes'",
         ),
+        (
+            ("data.csv", "--target", "y", "--positive", "in:"),
+            "data.csv: target 'y': the rule 'in:' holds in no row; the values are 'no', 'yes'",
+        ),
+        (("data.csv", "--target", "y", "--model", "m" * 300), "m: File name too long"),
+        (("data.csv", "--target", "y", "--report", "m" * 300), "m: File name too long"),
         (("data.csv", "--target", "y", "--model", "no/m.tada"), "no/m.tada: there is no folder no"),
         (("data.csv", "--target", "y", "--report", "."), ".: is a folder; name a file"),
     ],
@@ -362,6 +395,48 @@ def test_a_bad_model_file_is_refused_by_name(run, fitted, folder, command, damag
     assert "bad.tada" in line
 
 
+def forged(path, change):
+    """Change what `fit` noted about its data in a model file, as a foreign or hostile file may have it."""
+    model = tadaboost.load(path)
+    change(model.table_)
+    tadaboost.save(model, path)
+
+
+@pytest.mark.parametrize("command", ["predict", "inspect"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.clear(),
+        lambda table: table.pop("columns"),
+        lambda table: table.update(columns=[]),
+        lambda table: table.update(columns=[3]),
+        lambda table: table["columns"].reverse(),
+        lambda table: table["columns"][0].update(kind="elephant"),
+        lambda table: table["columns"][0].update(kind=[]),
+        lambda table: table["columns"][0].update(name="width"),
+        lambda table: table["columns"][2].update(formats=["%Q"]),
+        lambda table: table["columns"][2].pop("formats"),
+        lambda table: table.update(target="y"),
+        lambda table: table.update(weight=3),
+        lambda table: table["estimate"].pop("folds"),
+        lambda table: table["estimate"]["error"].update(mean="low"),
+        lambda table: table.update(left_out=[{}]),
+        lambda table: table.update(rows=None),
+    ],
+)
+def test_a_model_file_with_forged_notes_is_refused(run, fitted, command, change):
+    forged(fitted, change)
+    arguments = (fitted, "data.csv") if command == "predict" else (fitted,)
+    line = error_line(run(command, *arguments, code=1))
+    assert line == "data.tada: damaged model file (table cannot be right)"
+
+
+def test_rules_that_contradict_the_levels_of_the_model_are_one_line(run, fitted):
+    forged(fitted, lambda table: table["columns"][0].update(kind="text"))
+    line = error_line(run("predict", fitted, "data.csv", code=1))
+    assert line.startswith("data.csv: column 'size' holds text")
+
+
 def test_a_model_saved_from_python_is_refused_with_the_reason(run):
     model = tadaboost.TAdaBoostClassifier(n_estimators=2).fit(np.arange(40.0)[:, None], np.arange(40) % 2)
     tadaboost.save(model, "plain.tada")
@@ -396,6 +471,7 @@ def test_a_line_end_in_a_name_does_not_break_the_one_line(run, folder):
         (("data.csv", "--target", "y", "--folds", "1"), "--folds 1 leaves nothing to fit to"),
         (("data.csv", "--target", "y", "--drop", "y"), "'y' is the target"),
         (("data.csv", "--target", "y", "--model", "data.csv"), "data.csv is the data"),
+        (("data.csv", "--target", "y", "--set", "leaf_ridge=1" + "0" * 400), "leaf_ridge is an integer"),
         (("data.csv", "--target", "y", "--model", "x", "--report", "x"), "--model and --report are both x"),
     ],
 )
@@ -420,6 +496,20 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(folder):
         write_aside(folder / "old", fail)
     assert (folder / "old").read_text() == "old"
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "old"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(("option", "start"), [("--model", b"PK"), ("--report", b"<!")])
+def test_a_pipe_is_written_to_and_not_replaced(run, option, start):
+    """A device such as /dev/null, too: renamed over by root, it would be gone for the whole machine."""
+    os.mkfifo("pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append(Path("pipe").read_bytes()), daemon=True)
+    reader.start()
+    run("fit", "data.csv", "--target", "y", *FAST, option, "pipe")
+    assert Path("pipe").is_fifo()
+    reader.join(timeout=30)
+    assert read[0].startswith(start)
 
 
 def command(*arguments, **options):
@@ -468,6 +558,36 @@ def test_a_full_disk_is_one_line(run, fitted):
         )
     assert process.returncode == 1
     assert process.stderr.splitlines() == ["Error: standard output: No space left on device"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("fit", "--help")], ids=" ".join)
+def test_a_full_disk_is_one_line_for_what_click_prints_too(arguments):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "tadaboost", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert process.returncode == 1
+    assert process.stderr.splitlines() == ["Error: standard output: No space left on device"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors in a shell")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("inspect data.tada >&-", 0, ""),
+        ("inspect data.tada >&- 2>&-", 0, ""),
+        ("predict data.tada - <&-", 1, "Error: standard input: is closed\n"),
+    ],
+)
+def test_closed_streams_end_without_a_traceback(run, fitted, arguments, code, said):
+    shell = f'"$0" -m tadaboost {arguments}'
+    process = subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (code, "", said)
 
 
 @pytest.mark.parametrize("missing", ["click", "polars", "jinja2", "rich"])

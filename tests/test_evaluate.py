@@ -107,6 +107,27 @@ def test_a_certain_and_wrong_model_has_a_finite_log_loss(X_y):
     assert estimate.log_loss.mean == pytest.approx(share * np.log(2 * 30 + 2), rel=0.05)
 
 
+def test_more_than_two_classes_have_a_column_each_and_the_mean_area():
+    X = np.linspace(0, 1, 90)[:, None]
+    y = np.repeat(["a", "b", "c"], 30)
+
+    class Three(Remembering):
+        seen: list = []  # noqa: RUF012
+
+        def predict_proba(self, X):
+            return np.stack([0.7 - 0.6 * X[:, 0], np.full(len(X), 0.2), 0.1 + 0.6 * X[:, 0]], axis=1)
+
+        def predict(self, X):
+            return np.array(["a", "b", "c"])[self.predict_proba(X).argmax(axis=1)]
+
+    estimate = cross_validate(Three, X, y, folds=3)
+    assert estimate.proba.shape == (90, 3)
+    assert estimate.auc.mean == pytest.approx((1.0 + 0.5 + 1.0) / 3)
+    of_truth = Three().predict_proba(X)[np.arange(90), np.repeat([0, 1, 2], 30)]
+    assert estimate.log_loss.mean == pytest.approx(-np.log(of_truth).mean())
+    assert estimate.error.mean == pytest.approx(1 / 3, abs=0.05)
+
+
 def test_a_class_with_fewer_rows_than_folds_is_named(make_model):
     y = np.array(["common"] * 20 + ["rare"] * 3)
     with pytest.raises(

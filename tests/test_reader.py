@@ -78,7 +78,7 @@ def test_names_lose_the_spaces_around_them_and_nothing_else(written):
 
 
 def test_gzip_is_told_by_content_not_by_name(written):
-    assert read_table(written(gzip.compress(b"a,b\n1,2\n"), "data.txt")).frame.rows() == [("1", "2")]
+    assert read_table(written(gzip.compress(b"a,b\n1,2\n", mtime=0), "data.txt")).frame.rows() == [("1", "2")]
 
 
 def test_standard_input_is_read(monkeypatch):
@@ -119,13 +119,16 @@ def test_parquet_keeps_its_types_and_counts_rows_from_one(tmp_path):
         ('a,b\n"x\ny",2\n\n3\n', r"^data\.csv: line 5: 1 cells where the header has 2"),
         ('a,b\n1,2\n"3,4\n5,6\n', r"^data\.csv: line 3: .*; look for a stray quote$"),
         ('a,b\n1,2\n"3"x,4\n', r"^data\.csv: line 3: .*; look for a stray quote$"),
+        ('a,b,c\n1,5" tube,2\n3,4,5\n', r"^data\.csv: line 2: a quote without its partner; remove it"),
+        ('\n\na,b,c\n1,"2\n3",4\n5,6,7"\n8,9,1\n', r"^data\.csv: line 6: a quote without its partner"),
+        ("\n\na,b\n1\n", r"^data\.csv: line 4: 1 cells where the header has 2; look for"),
         ('"a,b\n1,2\n', r"^data\.csv: line 1: .*; look for a stray quote$"),
         ("a,b,a\n1,2,3\n", r"^data\.csv: line 1: columns 1 and 3 are both called 'a'; rename one$"),
         ("a,b, a\n1,2,3\n", r"^data\.csv: line 1: columns 1 and 3 are both called 'a'; rename one$"),
         ("a,,b\n1,2,3\n", r"^data\.csv: line 1: column 2 has no name; give it one or remove it$"),
         (b"a,b\n1,2\n3,\xe9\n", r"^data\.csv: line 3: byte 0xe9 is not UTF-8; save the file as UTF-8 text$"),
         (b"a,b\n1,\x00\n", r"^data\.csv: line 2: holds a zero byte; is it a text file\?$"),
-        (gzip.compress(b"a,b\n1,2\n" * 99)[:30], r"^data\.csv: the gzip data is damaged or cut short$"),
+        (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:30], r"^data\.csv: the gzip data is damaged or cut short$"),
         (b"PAR1 and no more", r"^data\.csv: cannot be read as Parquet: "),
     ],
 )
@@ -379,12 +382,13 @@ def test_the_classes_are_the_values_or_what_the_rule_says(cells, rule, expected)
         ),
         (["a", "a"], None, r"^data\.csv: target 'y': is 'a' in every row; two classes are needed$"),
         (
-            ["1", "2", "3"],
+            ["1", "2.5", "3"],
             None,
-            r"^data\.csv: target 'y': has 3 values \('1', '2', '3'\); say which are positive, such as "
-            r"--positive '>=2'$",
+            r"^data\.csv: target 'y': has 3 values \('1', '2\.5', '3'\), too many for a class each; say "
+            r"which are positive, such as --positive '>=2\.5'$",
         ),
-        (["a", "b", "c"], None, r"say which are positive, such as --positive 'a'$"),
+        ([str(i) for i in range(21)], None, r"has 21 values .* such as --positive '>=10'$"),
+        ([f"{i:02}x" for i in range(51)], None, r"has 51 values .* such as --positive '00x'$"),
         (["a", "b"], "c", r"^data\.csv: target 'y': no row has the value 'c'; the values are 'a', 'b'$"),
         (["a", "b"], "in:a,c", r"no row has the value 'c'; the values are 'a', 'b'$"),
         (["1", "2"], "x", r"no row has the value 'x'; the values are '1', '2'$"),
@@ -396,6 +400,16 @@ def test_the_classes_are_the_values_or_what_the_rule_says(cells, rule, expected)
 def test_a_target_that_gives_no_two_classes_is_refused(cells, rule, message):
     with pytest.raises(DataError, match=message):
         labels(table(y=cells), "y", rule)
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [(["b", "a", "c"], "U"), ([str(i) for i in range(20)], "i"), ([f"{i}x" for i in range(50)], "U")],
+)
+def test_every_value_of_a_few_is_a_class(cells, dtype):
+    found = labels(table(y=cells), "y")
+    assert found.dtype.kind == dtype
+    assert [str(label) for label in found] == cells
 
 
 def test_an_unknown_target_is_refused_with_the_closest_names():

@@ -189,6 +189,17 @@ def test_weights_at_the_ends_of_the_range_of_doubles_end_in_finite_records(w, t)
     assert_sound(run_of(X, np.arange(20) % 3 - 1, w, t=t))
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("leveraging", ["unit", "closed", "exact"])
+def test_weights_of_all_sizes_and_whole_steps_end_in_finite_records(leveraging, seed):
+    """A step may take every weight above the least double below it, where the loss is not yet 0."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(60, 3))
+    w = 10.0 ** rng.uniform(-300, 300, 60)
+    limits = {"leaf_ridge": 0.0, "min_samples_leaf": 0.0, "learning_rate": 1.0}
+    assert_sound(run_of(x, x[:, 0] > 0, w, t=1.5, leveraging=leveraging, **limits))
+
+
 @pytest.mark.parametrize("t", [-1.0, 0.5, 1.0, 1.5])
 @pytest.mark.parametrize("unit", [2.0**-900, 2.0**900])
 def test_the_unit_of_weights_does_not_matter_with_the_limits_off(t, unit):

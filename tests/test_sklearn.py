@@ -2,6 +2,7 @@
 """scikit-learn's own checks, on several settings and without an expected failure."""
 
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
@@ -17,6 +18,14 @@ SETTINGS = [
         n_estimators=10, class_weight="balanced", max_depth=2, min_leaf_mass=0.02, leaf_ridge=0.0
     ),
     TAdaBoostClassifier(**paper_settings(t=0.6)),
+    # Without a draw by position, for which no weight is a repetition.
+    TAdaBoostClassifier(early_stopping=True, validation_fraction=None, n_iter_no_change=2, tol=0.02),
+    TAdaBoostClassifier(
+        early_stopping=True, validation_fraction=None, scoring="accuracy", warm_start=True, learning_rate=1.0
+    ),
+    TAdaBoostClassifier(
+        estimator=DecisionTreeClassifier(max_depth=3), n_estimators=5, learning_rate=1.0, warm_start=True
+    ),
     TemperedTreeClassifier(),
     TemperedTreeClassifier(t=1.0, min_samples_leaf=1, max_leaf_nodes=None),
 ]

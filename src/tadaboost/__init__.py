@@ -5,8 +5,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tadaboost.classifier import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
+    from tadaboost.classifier import TAdaBoostClassifier, paper_settings
     from tadaboost.persist import ModelFileError, load, save
+    from tadaboost.single import TemperedTreeClassifier
     from tadaboost.tree import Tree
 
 __version__ = "0.1.0"
@@ -24,7 +25,7 @@ __all__ = [
 _HOME = {
     "ModelFileError": "persist",
     "TAdaBoostClassifier": "classifier",
-    "TemperedTreeClassifier": "classifier",
+    "TemperedTreeClassifier": "single",
     "Tree": "tree",
     "load": "persist",
     "paper_settings": "classifier",

@@ -4,7 +4,8 @@
 A fitted model is plain data: a list of `Tree` and the coefficients alpha, the temperature and the clipping
 bound they were fitted with, the levels of categorical columns (`frame.Schema`), and the classes. The score of
 a row is sum alpha_j h_j(x), clipped after every term if asked (9); `losses.inverse_link` makes it a
-probability.
+probability. More than two classes have trees, coefficients and a score each; `multiclass.probabilities`
+brings their scores together.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import tadaboost
-from tadaboost import binning, forest, frame, losses, rounds, target
+from tadaboost import binning, forest, frame, losses, multiclass, rounds, target
 from tadaboost.tree import Tree
 
 Floats = NDArray[np.float64]
+_UNLIMITED = 2**31 - 1  # more leaves and levels than any tree has, and an integer that the core takes
+
+_MOST_THREADS = 256  # asleep ones included
 
 
 class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -77,18 +81,18 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         raise NotImplementedError
 
     def _fitted(self) -> tuple[list[Tree], Floats]:
-        """Give the trees and their coefficients alpha."""
+        """Give the trees and their coefficients alpha: round by round, in each class by class."""
         raise NotImplementedError
 
     def _tree_settings(self, **step: Any) -> rounds.Settings:
         return rounds.Settings(
-            t=float(self.t),
+            t=_float("t", self.t),
             leaf_values=self.leaf_values,
-            max_leaf_nodes=int(self.max_leaf_nodes or 0),
-            max_depth=int(self.max_depth or 0),
-            min_samples_leaf=float(self.min_samples_leaf),
+            max_leaf_nodes=min(int(self.max_leaf_nodes or 0), _UNLIMITED),
+            max_depth=min(int(self.max_depth or 0), _UNLIMITED),
+            min_samples_leaf=_float("min_samples_leaf", self.min_samples_leaf),
             min_leaf_mass=float(self.min_leaf_mass),
-            leaf_ridge=float(self.leaf_ridge),
+            leaf_ridge=_float("leaf_ridge", self.leaf_ridge),
             growth=self.growth,
             allow_pure_leaves=bool(self.allow_pure_leaves),
             **step,
@@ -102,7 +106,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_consistent_length(table, labels)
         weight = target.weigh(labels, sample_weight, self.class_weight)
         present = None if weight is None else weight > 0
-        classes = target.two_classes(labels if present is None else labels[present])
+        classes = np.unique(labels if present is None else labels[present])
         if weight is not None and self.estimator is None:
             ridge = self.leaf_ridge if self.leaf_values == "exact" else 0.0
             target.warn_if_light(weight[weight > 0], self.min_samples_leaf, ridge)
@@ -118,27 +122,33 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self._clip_at = 1 / abs(1 - settings.t) if settings.clip and settings.t != 1 else math.inf
 
         # A single class is class 0: one pure leaf, whose score says that the absent class has probability 0.
-        positive = labels == classes[1] if len(classes) == 2 else np.zeros(len(labels), bool)
-        return self._run(X, matrix, positive, weight)
+        positive = [labels == label for label in (classes if len(classes) > 2 else classes[1:])]
+        runs = self._runs(X, matrix, positive or [np.zeros(len(labels), bool)], weight)
+        return runs[0] if len(runs) == 1 else multiclass.ClassRuns(runs)
 
-    def _run(
+    def _runs(
         self,
         X: Any,
         matrix: frame.Matrix,
-        positive: NDArray[np.bool_],
+        positive: list[NDArray[np.bool_]],
         weight: Floats | None,
         record_weights: bool = False,
-    ) -> Any:
-        """Give the run that grows trees on the matrix of X."""
+    ) -> list[Any]:
+        """Give the run of each problem, which grows trees on the matrix of X."""
         n_threads, schema = n_threads_of(self.n_jobs), self._schema
         levels = frame.n_levels(schema)
         bins = binning.fit_bins(
             matrix, frame.is_categorical(schema), levels, int(self.max_bins), weight, n_threads=n_threads
         )
         codes = binning.encode(matrix, bins, n_threads=n_threads)
-        return rounds.Run(
-            codes, bins, positive, weight, self._settings(), n_threads, record_weights=record_weights
-        )
+        # Bins and codes are made once, but the shard of each class keeps a copy of the codes, in the order of
+        # its own two classes: K copies. Shards could share one if they reached rows through an index. Each
+        # also keeps its threads, though they work in turn: with many classes and CPUs, fewer of them.
+        each = max(1, min(n_threads, _MOST_THREADS // len(positive)))
+        return [
+            rounds.Run(codes, bins, of_class, weight, self._settings(), each, record_weights)
+            for of_class in positive
+        ]
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that one that is interrupted leaves an unfitted model, not a mixed one."""
@@ -157,14 +167,21 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self)
         return self._fitted()
 
-    def _forest(self) -> Any:
-        """Give the trees in the core's form: built by `fit` or a first prediction, never stored or copied."""
+    def _n_scores(self) -> int:
+        """Count the scores of a row: one, or one a class if there are more than two."""
+        return 1 if len(self.classes_) <= 2 else len(self.classes_)
+
+    def _forests(self) -> list[Any]:
+        """Give the trees of each score in the core's form: built by `fit` or a first prediction, not kept."""
         if "_compiled" not in self.__dict__:
-            self._compiled = forest.compiled(forest.flatten(self._fitted()[0]), self.n_features_in_)
+            trees, n = self._fitted()[0], self._n_scores()
+            self._compiled = [
+                forest.compiled(forest.flatten(trees[k::n]), self.n_features_in_) for k in range(n)
+            ]
         return self._compiled
 
     def decision_function(self, X: Any) -> Floats:
-        """Score of each row, in the scale of psi_t (63): above 0 for ``classes_[1]``.
+        """Score of each row, in the scale of psi_t (63): above 0 for ``classes_[1]``, or for each class.
 
         Parameters
         ----------
@@ -173,7 +190,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         Returns
         -------
-        ndarray of float64, shape (rows,)
+        ndarray of float64, shape (rows,), or (rows, len(classes_)) for more than two classes
             Always finite.
 
         Raises
@@ -182,13 +199,17 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             If columns differ from those of `fit` in number, name or order, or hold infinite values.
         """
         matrix = self._matrix(X)
-        score: Floats = self._forest().decision(
-            matrix, self._fitted()[1], self._clip_at, n_threads=n_threads_of(self.n_jobs)
+        alpha, n_threads = self._fitted()[1], n_threads_of(self.n_jobs)
+        n = self._n_scores()
+        return by_class(
+            [
+                trees.decision(matrix, np.ascontiguousarray(alpha[k::n]), self._clip_at, n_threads=n_threads)
+                for k, trees in enumerate(self._forests())
+            ]
         )
-        return score
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class: `losses.inverse_link` of the score.
+        """Probability of each class: `losses.inverse_link` of the score, or `multiclass.probabilities`.
 
         Parameters
         ----------
@@ -215,6 +236,8 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._most_probable(self.predict_proba(X))
 
     def _probabilities(self, score: Floats) -> Floats:
+        if score.ndim == 2:
+            return multiclass.probabilities(score, self._temperature)
         # Both by the link: 1 - p would lose the digits of a small probability.
         both = [losses.inverse_link(side, self._temperature) for side in (-score, score)]
         return np.stack(both[: len(self.classes_)], axis=1)
@@ -248,7 +271,6 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
-        tags.classifier_tags.multi_class = False
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -267,6 +289,18 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 stacklevel=2,
             )
         super().__setstate__(state)
+
+
+def by_class(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+    """Stack what was made for each score on a last axis; for one score it is the thing itself."""
+    return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=-1)
+
+
+def _float(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is an integer too large for float64; take a smaller one") from None
 
 
 def n_threads_of(n_jobs: int | None) -> int:

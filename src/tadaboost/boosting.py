@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tadaboost.calculus import Array, limits, star
+from tadaboost.corrective import NO_EDGE, correct, log_weights
 from tadaboost.losses import k_t, mu_closed
 from tadaboost.measures import check_temperature, clipped_sum, log_power_sum, solve_projection, tilt
 
@@ -22,7 +23,7 @@ _ALMOST_ONE = (
     1.0 - 4e-16
 )  # an edge this close to 1 is 1 and rounding; else t < 1 would renormalise the rounding
 
-Leveraging = Literal["closed", "exact", "unit"]
+Leveraging = Literal["closed", "exact", "unit", "corrective"]
 
 
 def normalised_edge(
@@ -128,15 +129,17 @@ class Trajectory(NamedTuple):
     Attributes
     ----------
     rho, mu, alpha : ndarray of float64, shape (rounds,)
-        Normalised edge (10), step (11), coefficient of h_j in the model.
+        Normalised edge (10), of shifted edges where `margin` is not 0; step (11), with corrective steps the
+        coefficient that the round itself gave h_j, in the unit of (11); coefficient of h_j in the model.
     Z, R, q_dagger : ndarray of float64, shape (rounds,)
         Normaliser (7), normaliser of the edge, weight lent to rows that are off.
     loss, bound : ndarray of float64, shape (rounds,)
         prod Z^(2-t), the mean tempered exponential loss of the one-side clipped margins, and the right side
-        of (12), both up to and with the round. `bound` is certified for closed and exact steps; for unit
-        steps it is `loss`.
+        of (12), both up to and with the round. `bound` is certified for closed, exact and corrective steps;
+        for unit steps it is `loss`. With corrective steps `loss` is that of the plain sums: no certificate
+        for `clipped`. With a margin it is that of the shifted margins.
     status : ndarray of str, shape (rounds,)
-        "ok", "flat" or "none", as in `measures.Projection`.
+        "ok", "flat" or "none", as in `measures.Projection`; corrective steps are never "flat".
     off : ndarray of bool, shape (rounds, rows)
         Rows whose weight was 0 before the round.
     q, p : ndarray of float64, shape (rounds, rows)
@@ -189,6 +192,7 @@ def boost(
     t: float,
     sample_weight: ArrayLike | None = None,
     leveraging: Leveraging = "closed",
+    margin: float = 0.0,
 ) -> Trajectory:
     """Run Algorithm 1 on given outputs of any weak hypotheses, with the choices of Theorem 2.
 
@@ -202,8 +206,14 @@ def boost(
         Temperature < 2.
     sample_weight : array-like of float, shape (rows,), optional
         Multiplicities >= 0: 3 is three equal rows, 0 an absent row.
-    leveraging : {"closed", "exact", "unit"}
-        The step: (11); the projection (6); alpha = 1.
+    leveraging : {"closed", "exact", "unit", "corrective"}
+        The step: (11); the projection (6); alpha = 1; all coefficients so far anew, so that all past edges
+        are zero (`corrective.correct`), for t in [0, 1].
+    margin : float in [0, 1), default=0
+        Margin to reach: where it is not 0, for t in [0, 1], edges are shifted against each hypothesis by
+        `margin` times its max |h| over the rows that count. `loss` then bounds the share of rows whose margin
+        y sum alpha h / sum |alpha| max |h| is at most `margin`. A hypothesis whose mean edge, over max |h|,
+        is no larger gets no coefficient.
 
     Returns
     -------
@@ -214,7 +224,8 @@ def boost(
     Raises
     ------
     ValueError
-        If t is not finite and < 2, shapes differ, or a value is out of its range.
+        If t is not finite and < 2, or outside [0, 1] with a margin or corrective steps; if shapes differ, or
+        a value is out of its range.
 
     Examples
     --------
@@ -222,10 +233,11 @@ def boost(
     >>> run.rho.round(3), run.alpha.round(3), run.loss.round(3)
     (array([ 0.5  , -0.244]), array([ 0.536, -0.181]), array([0.804, 0.752]))
     """
-    outputs, labels, weight = _checked(H, y, t, sample_weight, leveraging)
+    check_rule(t, leveraging, margin)
+    outputs, labels, weight = _checked(H, y, sample_weight)
     counts = weight > 0
     multiplicity = float(np.sum(weight))
-    state = State(t, weight[counts] / multiplicity, multiplicity)
+    state = State(t, weight[counts] / multiplicity, multiplicity, margin=margin)
     rounds: list[Round] = []
     stop: Literal["rounds", "perfect", "infinite"] = "rounds"
     for h in outputs:
@@ -245,6 +257,8 @@ def boost(
         return full
 
     columns = {name: np.array([getattr(r, name) for r in rounds]) for name in Round._fields[:9]}
+    if leveraging == "corrective":
+        columns["alpha"] = state.coefficients
     alpha, used = columns["alpha"], outputs[: len(rounds)]
     with limits():
         terms = np.where(used == 0, 0.0, alpha[:, None] * used)
@@ -268,8 +282,9 @@ class State:
     The paper's weights are q_i = W^(-t*) e_i, W the total multiplicity; its R, mu and alpha follow from the A
     and the step of these by powers of W and of the loss, since every rule here is homogeneous.
 
-    `rate` shrinks the steps; no |alpha h| exceeds `cap` and no log weight, in m-free units, `ceiling`. The
-    paper has 1 and infinity. `n_capped` counts what the last step cut: itself, and weights.
+    `rate` shrinks the steps; no |alpha h| exceeds `cap` and no log weight, in m-free units, `ceiling`; edges
+    are shifted by `margin`. The paper has 1, infinity and 0. `n_capped` counts what the last step cut:
+    itself, and weights. Corrective steps keep the `edges` u of all rounds and their `coefficients`.
     """
 
     def __init__(
@@ -280,18 +295,25 @@ class State:
         rate: float = 1.0,
         cap: float = math.inf,
         ceiling: float = math.inf,
+        margin: float = 0.0,
     ) -> None:
-        self.t, self.rate, self.cap, self.ceiling = t, rate, cap, ceiling
+        self.t, self.rate, self.cap, self.ceiling, self.margin = t, rate, cap, ceiling, margin
         self.omega = omega
         self.multiplicity = multiplicity
         self.log_e = np.zeros_like(omega)
         self.log_loss = 0.0
         self.bound = 1.0
         self.n_capped = 0
+        self.edges = np.empty((0, len(omega)))
+        self.coefficients = np.zeros(0)
 
     def step(self, u: Array, leveraging: Leveraging) -> Round:
         """Take one round with the edges u = y h(x), and return what it did."""
         t, s, conjugate = self.t, 1.0 - self.t, float(star(self.t))
+        if leveraging == "corrective":
+            self.edges = np.vstack([self.edges, u])
+        if self.margin > 0.0 or leveraging == "corrective":
+            u = self._shifted(u, leveraging)
         with limits():
             grip = np.exp(-s * self.log_e)  # 1 / e^(1-t)
         off = np.isinf(grip)
@@ -335,6 +357,8 @@ class State:
         self, u: Array, rho: float, A: float, alpha_scale: float, leveraging: Leveraging
     ) -> tuple[float, str, Array]:
         """Step, its status, and the logs of the weights it leads to before they are normalised."""
+        if leveraging == "corrective":
+            return self._correct(alpha_scale)
         if leveraging == "exact":
             full, status, log_new = solve_projection(self.log_e, u, self.t, self.omega)
         else:
@@ -355,13 +379,56 @@ class State:
             log_new = np.minimum(log_new, ceiling)
         return step, status, log_new
 
+    def _shifted(self, u: Array, leveraging: Leveraging) -> Array:
+        """Edges against which a coefficient is charged `margin` for each unit of |alpha| max |u|.
 
-def _checked(
-    H: ArrayLike, y: ArrayLike, t: float, sample_weight: ArrayLike | None, leveraging: str
-) -> tuple[Array, Array, Array]:
+        All 0 where the charge is not worth it: |alpha| has a kink at 0, and 0 is then the best coefficient.
+        """
+        charge = self.margin * float(np.max(np.abs(u), initial=0.0))
+        if leveraging == "unit":
+            return u - charge
+        q = self.omega * np.exp(self.log_e - np.max(self.log_e))
+        edge, least = float(np.sum(q * u)), charge * float(np.sum(q))
+        if leveraging == "corrective":  # what a repeated hypothesis has left is the solver's rounding
+            least += NO_EDGE * float(np.max(np.abs(u), initial=0.0)) * float(np.sum(q))
+        return u - math.copysign(charge, edge) if abs(edge) > least else np.zeros_like(u)
+
+    def _correct(self, alpha_scale: float) -> tuple[float, str, Array]:
+        """`_new_weights` of a corrective step, which moves all coefficients."""
+        before = np.append(self.coefficients, 0.0)
+        best = correct(self.edges, self.omega, self.t, before, self.margin)
+        size = np.max(np.abs(self.edges), axis=1)
+        alpha, log_e = best.alpha, best.log_e
+        largest = float(np.max(np.abs(alpha) * size))
+        self.n_capped = int(largest > self.cap)
+        if self.n_capped or self.rate != 1.0:
+            alpha = before + self.rate * (alpha * min(1.0, self.cap / max(largest, 1e-300)) - before)
+            log_e = log_weights(alpha @ self.edges - self.margin * float(np.abs(alpha) @ size), self.t)
+        self.coefficients = alpha
+        # The weights are those of the sums, not of the last ones: only the loss so far is taken out of them.
+        return float(alpha[-1]) / alpha_scale, best.status, log_e - float(star(self.t)) * self.log_loss
+
+
+def check_rule(t: float, leveraging: str, margin: float) -> None:
+    """Refuse a step rule, a margin or a temperature that does not exist, or not together.
+
+    Examples
+    --------
+    >>> check_rule(1.5, "corrective", 0.0)
+    Traceback (most recent call last):
+    ValueError: leveraging='corrective' needs t in [0, 1], got t=1.5
+    """
     check_temperature(t)
-    if leveraging not in ("closed", "exact", "unit"):
-        raise ValueError(f"leveraging must be 'closed', 'exact' or 'unit', got {leveraging!r}")
+    if leveraging not in ("closed", "exact", "unit", "corrective"):
+        raise ValueError(f"leveraging must be 'closed', 'exact', 'unit' or 'corrective', got {leveraging!r}")
+    if not 0.0 <= margin < 1.0:
+        raise ValueError(f"margin must be in [0, 1), got {margin}")
+    road = "leveraging='corrective'" if leveraging == "corrective" else f"margin={margin}"
+    if (leveraging == "corrective" or margin > 0.0) and not 0.0 <= t <= 1.0:
+        raise ValueError(f"{road} needs t in [0, 1], got t={t}")
+
+
+def _checked(H: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array, Array]:
     outputs, labels = np.asarray(H, np.float64), np.asarray(y, np.float64)
     if outputs.ndim != 2 or labels.ndim != 1 or outputs.shape[1] != len(labels) or len(labels) == 0:
         shapes = f"{outputs.shape} and {labels.shape}"

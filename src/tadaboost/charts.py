@@ -75,9 +75,16 @@ class Frame:
     """Axes, and the map from data to drawing."""
 
     def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], *, log: bool = False, x_label: str, y_label: str
+        self,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        *,
+        log: bool = False,
+        x_label: str,
+        y_label: str,
+        right: int = WIDTH - _RIGHT,
     ) -> None:
-        self._x, self._log = x, log
+        self._x, self._log, self.right = x, log, right
         self._y = (math.log10(y[0]), math.log10(y[1])) if log else y
         self.x_label, self.y_label = x_label, y_label
 
@@ -87,13 +94,13 @@ class Frame:
         across = (x - self._x[0]) / (self._x[1] - self._x[0])
         up = (height - self._y[0]) / (self._y[1] - self._y[0])
         return (
-            round(_LEFT + across * (WIDTH - _LEFT - _RIGHT), 1),
+            round(_LEFT + across * (self.right - _LEFT), 1),
             round(HEIGHT - _BOTTOM - up * (HEIGHT - _TOP - _BOTTOM), 1),
         )
 
     def axes(self, x_ticks: Ticks, y_ticks: Ticks) -> Markup:
         """Draw grid, tick labels and axis names."""
-        right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
+        right, bottom = self.right, HEIGHT - _BOTTOM
         parts = []
         for value, name in y_ticks:
             y = self.at(self._x[0], value)[1]
@@ -114,10 +121,10 @@ class Frame:
             '<path class="axis" d="M{} {}H{}"/><text x="{}" y="{}" class="end">{}</text>'
             '<text x="4" y="12">{}</text>'
         ).format(_LEFT, bottom, right, right, HEIGHT - 6, self.x_label, self.y_label)
-        return _join([*parts, names])
+        return join([*parts, names])
 
-    def line(self, x: NDArray[np.float64], y: NDArray[np.float64], css: str) -> Markup:
-        """Draw a line with gaps where y is NaN (or, on a log scale, not above 0)."""
+    def path(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+        """Write the path of a line with gaps where y is NaN (or, on a log scale, not above 0)."""
         path, pen_up = [], True
         for a, b in zip(x.tolist(), y.tolist(), strict=True):
             if not math.isfinite(b) or (self._log and b <= 0):
@@ -125,7 +132,11 @@ class Frame:
                 continue
             path.append("{}{} {}".format("M" if pen_up else "L", *self.at(a, b)))
             pen_up = False
-        return Markup('<path class="line {}" d="{}"/>').format(css, "".join(path))
+        return "".join(path)
+
+    def line(self, x: NDArray[np.float64], y: NDArray[np.float64], css: str) -> Markup:
+        """Draw a line."""
+        return Markup('<path class="line {}" d="{}"/>').format(css, self.path(x, y))
 
     def band(
         self, x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64], css: str
@@ -188,7 +199,9 @@ def line_chart(
     frame = Frame((float(xs[0]), last), (low, high), log=log, x_label=x_label, y_label=y_label)
     # Whole rounds only: a tick at round 2.5 would mean nothing.
     x_ticks = [tick for tick in linear_ticks(float(xs[0]), last) if tick[0] == round(tick[0])]
-    y_ticks = log_ticks(low, high) if log else linear_ticks(low, high, label=_percent if percent else None)
+    y_ticks = (
+        log_ticks(low, high) if log else linear_ticks(low, high, label=percent_label if percent else None)
+    )
     marks = [frame.axes(x_ticks, y_ticks)]
     for i, band in enumerate(bands):
         if band:
@@ -196,7 +209,7 @@ def line_chart(
     styles = [f"s{i} dashed" if one.dashed else f"s{i}" for i, one in enumerate(series)]
     marks += [frame.line(xs, y, css) for y, css in zip(lines, styles, strict=True)]
     marks.append(_legend([(one.name, css) for one, css in zip(series, styles, strict=True)]))
-    return _svg(marks, title, description)
+    return svg(marks, title, description)
 
 
 def calibration_chart(
@@ -223,7 +236,7 @@ def calibration_chart(
         One `<svg>`.
     """
     frame = Frame((0.0, 1.0), (0.0, 1.0), x_label=x_label, y_label=y_label)
-    ticks = linear_ticks(0, 1, 5, label=_percent)
+    ticks = linear_ticks(0, 1, 5, label=percent_label)
     diagonal = frame.line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "reference dashed")
     marks = [frame.axes(ticks, ticks), diagonal]
     most = max(counts, default=1.0)
@@ -235,7 +248,7 @@ def calibration_chart(
         radius = round(2.5 + 4.5 * math.sqrt(n / most), 1)
         marks.append(Markup('<path class="line s0" d="M{} {}V{}"/>').format(x, top, bottom))
         marks.append(Markup('<circle class="dot s0" cx="{}" cy="{}" r="{}"/>').format(x, y, radius))
-    return _svg(marks, title, description)
+    return svg(marks, title, description)
 
 
 def bar(share: float) -> Markup:
@@ -253,18 +266,21 @@ def _legend(entries: Sequence[tuple[str, str]]) -> Markup:
         right -= round(6.3 * len(name)) + 6
         parts.append(Markup('<path class="line {}" d="M{} 8h18"/>').format(css, right - 18))
         right -= 30
-    return _join(parts)
+    return join(parts)
 
 
-def _percent(value: float) -> str:
+def percent_label(value: float) -> str:
+    """Write a share on an axis."""
     return f"{100 * value:.4g} %"
 
 
-def _join(parts: Iterable[Markup]) -> Markup:
+def join(parts: Iterable[Markup]) -> Markup:
+    """Put marks side by side."""
     return Markup("").join(parts)
 
 
-def _svg(marks: Iterable[Markup], title: str, description: str) -> Markup:
+def svg(marks: Iterable[Markup], title: str, description: str) -> Markup:
+    """Make marks a drawing with a name."""
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img"><title>{}</title><desc>{}</desc>{}</svg>'
-    ).format(WIDTH, HEIGHT, title, description, _join(marks))
+    ).format(WIDTH, HEIGHT, title, description, join(marks))

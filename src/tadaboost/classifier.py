@@ -1,27 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators: `TAdaBoostClassifier` loops over `rounds.Run`, `TemperedTreeClassifier` takes one step."""
+"""The booster: `TAdaBoostClassifier` loops over the rounds of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import Tags, get_tags
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import validate_data
 
-from tadaboost import frame, generic, losses, rounds, target
-from tadaboost.base import Floats, TemperedClassifier, n_threads_of
+from tadaboost import forest, frame, generic, rounds
+from tadaboost.base import Floats, TemperedClassifier, by_class, n_threads_of
+from tadaboost.margins import MarginMixin
 from tadaboost.tree import Tree
+from tadaboost.validation import Rows, Watch, part, weighted
 
 
-class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ignore[misc]
-    """Boosted trees by t-AdaBoost (Algorithm 1), for two classes.
+class _Earlier(NamedTuple):
+    """The rounds of an earlier fit, which a warm start goes on with."""
+
+    weak: list[Any]
+    alphas: Floats
+    rounds: NDArray[np.void]
+    reason: str
+    kind: tuple[Any, ...]  # what must not change
+
+
+class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[misc]
+    """Boosted trees by t-AdaBoost (Algorithm 1); for more than two classes, a binary problem each.
 
     Parameters
     ----------
@@ -34,9 +48,13 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
     leaf_values : {"exact", "theorem_a", "canonical"}, default="exact"
         "exact": the minimiser of the tempered loss in the leaf, with `leaf_ridge`; "theorem_a": equation
         (63); "canonical": -L_t'(p), what the authors' program does.
-    leveraging : {"unit", "closed", "exact"}, default="unit"
+    leveraging : {"unit", "closed", "exact", "corrective"}, default="unit"
         "unit": alpha is the learning rate, the leaf values are the step; "exact": mu of (6); "closed": mu of
-        (11), Theorem 2.
+        (11), Theorem 2; "corrective": all coefficients so far anew, so that all past edges are zero, for t in
+        [0, 1], with `estimator` only. Stages of a corrective model are parts of its final sum.
+    margin : float in [0, 1), default=0.0
+        Margin y H(x) / sum |alpha_j| max |h_j| to reach, for t in [0, 1], with `estimator` only: edges are
+        shifted by it, and `loss` bounds the share of rows at or below it. 0 is the paper's algorithm.
     clip : bool, default=False
         Clip the score to +-1/abs(1-t) after every tree (9); at t = 1 nothing is clipped, and for t > 1 the
         bounds on errors do not hold.
@@ -66,32 +84,47 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         "from_dtype": text, category, Enum and object columns of strings are categorical. Else names, indices
         or a mask. Levels are remembered by value; a missing level, or one never seen in `fit`, goes where the
         node sends missing values.
+    early_stopping : bool, default=False
+        Stop when `n_iter_no_change` rounds in a row brought nothing, and keep the rounds up to the best one.
+        Judged on the validation rows: those given to `fit`, or else drawn from its rows.
+    n_iter_no_change : int, default=10
+        Rounds to wait for something better.
+    validation_fraction : float in (0, 1) or None, default=0.1
+        Share of each class that is drawn as validation rows, by `random_state` and the position of a row;
+        trees and bins never see them. None: nothing is held out, and the training rows are watched.
+    tol : float, default=0.0
+        A round counts as better when it beats the best one by more than this.
+    scoring : "loss", name of a scorer of scikit-learn, or callable(estimator, X, y), default="loss"
+        What is watched; "loss" is the mean tempered exponential loss (15), and its mean over the classes.
     class_weight : dict, "balanced" or None, default=None
         Factor of each class on `sample_weight`. "balanced" counts rows by their weight.
+    warm_start : bool, default=False
+        `fit` goes on where the last one ended: with a larger `n_estimators`, the same rows and the same other
+        parameters it gives the model of one longer fit, bit for bit.
     record_weights : bool, default=False
         Keep the weights of all rows in all rounds in `weights_`.
     n_jobs : int or None, default=None
         Threads. None: every CPU this process may use, but one inside a joblib worker; -1: every CPU. The
         model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the weak learners of `estimator`; the trees draw nothing.
+        Seeds the weak learners of `estimator` and the draw of validation rows; the trees draw nothing.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (1,) or (2,)
+    classes_ : ndarray of shape (K,)
         Sorted labels.
     n_features_in_ : int
         Columns of the training table.
     feature_names_in_ : ndarray of str
         Their names, where all are strings.
     n_iter_ : int
-        Rounds done, which is the number of trees.
+        Rounds of the model, which is the number of trees.
     stop_reason_ : str
-        Why the last round was the last.
+        Why no more rounds were done; "early stopping" where that was it.
     trees_ : list of Tree
         The weak classifiers h_j; empty with `estimator`.
     estimators_ : list of classifiers
-        The fitted weak learners, with `estimator` only.
+        The fitted weak learners, with `estimator` only; tuples of them for more than two classes.
     estimator_weights_ : ndarray of shape (n_iter_,)
         alpha_j, the coefficient used.
     rounds_ : structured ndarray of shape (n_iter_,)
@@ -103,6 +136,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
     Notes
     -----
+    With K > 2 classes there is a tree, a coefficient and a record a class in every round: `trees_[j]` is a
+    tuple of K trees, `estimator_weights_` and `rounds_` have the shape (n_iter_, K), `weights_` (n_iter_ + 1,
+    rows, K), and `rounds_` tells of the problem "this class or not". A class that has ended goes on with
+    roots of value 0 and coefficient 0.
+
     A weight is a multiplicity: 3 is the same as three equal rows, 0 as no row. Integers beyond 2^53 are
     rounded to float64.
 
@@ -120,20 +158,28 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         **TemperedClassifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
-        "leveraging": [StrOptions({"unit", "closed", "exact"})],
+        "leveraging": [StrOptions({"unit", "closed", "exact", "corrective"})],
+        "margin": [Interval(Real, 0, 1, closed="left")],
         "clip": ["boolean"],
         "estimator": [HasMethods(["fit", "predict"]), None],
+        "early_stopping": ["boolean"],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "scoring": [StrOptions({"loss", *get_scorer_names()}), callable],
+        "warm_start": ["boolean"],
         "record_weights": ["boolean"],
         "random_state": ["random_state"],
     }
 
     n_iter_: int
     stop_reason_: str
-    trees_: list[Tree]
+    trees_: list[Any]  # Tree, or tuple of K of them
     estimators_: list[Any]
     estimator_weights_: Floats
     rounds_: NDArray[np.void]
     weights_: Floats
+    _seed: int
 
     def __init__(
         self,
@@ -142,7 +188,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         leaf_values: Literal["exact", "theorem_a", "canonical"] = "exact",
-        leveraging: Literal["unit", "closed", "exact"] = "unit",
+        leveraging: Literal["unit", "closed", "exact", "corrective"] = "unit",
+        margin: float = 0.0,
         clip: bool = False,
         estimator: Any = None,
         max_leaf_nodes: int | None = 8,
@@ -154,7 +201,13 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         allow_pure_leaves: bool = True,
         max_bins: int = 255,
         categorical_features: ArrayLike | None = "from_dtype",
+        early_stopping: bool = False,
+        n_iter_no_change: int = 10,
+        validation_fraction: float | None = 0.1,
+        tol: float = 0.0,
+        scoring: Any = "loss",
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        warm_start: bool = False,
         record_weights: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -164,6 +217,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         self.learning_rate = learning_rate
         self.leaf_values = leaf_values
         self.leveraging = leveraging
+        self.margin = margin
         self.clip = clip
         self.estimator = estimator
         self.max_leaf_nodes = max_leaf_nodes
@@ -175,23 +229,40 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         self.allow_pure_leaves = allow_pure_leaves
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.scoring = scoring
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.record_weights = record_weights
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one tree, or `estimator`, a round until `n_estimators`, a callback or the data says stop.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Fit one tree, or `estimator`, a round until `n_estimators`, the data or something else says stop.
 
         Parameters
         ----------
         X : array-like or data frame of shape (rows, columns)
             Numbers, booleans, text and categories; NaN and null are missing.
         y : array-like of shape (rows,)
-            Labels of one or two classes: strings, booleans or numbers.
+            Labels: strings, booleans or numbers.
         sample_weight : array-like of shape (rows,), optional
             How many rows each row stands for, >= 0.
+        X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+            Validation rows, in place of drawn ones; their loss is in `rounds_`, early stopping or not.
 
         Returns
         -------
@@ -204,19 +275,27 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         TypeError
             If a cell of X is neither a string nor a number, or `estimator` takes no weights.
         """
-        run = self._start(X, y, sample_weight)
-        fitted = partial(self._attributes, run)  # lazy: built for a callback that asks, and once at the end
+        self._validate_params()
+        given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
+        given["sample_weight_val"] = sample_weight_val
+        given = {name: value for name, value in given.items() if value is not None}
+        earlier = self._earlier()
+        fraction = self.validation_fraction if self.early_stopping else None
+        train, held_out = part(X, y, **given, fraction=fraction, seed=self._seed)
+        run = self._start(*train)
+        watch = self._watch(train, held_out)
+        if earlier is not None:
+            self._resume(run, earlier)
+        fitted = partial(self._attributes, run, watch)  # lazy: for a callback that asks, and at the end
 
-        about = {
-            "X": X,
-            "y": y,
-            "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
-        }
+        about = {"X": X, "y": y, "metadata": given or None}
         progress = self._init_callback_context(max_subtasks=self.n_estimators)
         progress.call_on_fit_task_begin(estimator=self, **about)
         while run.stop_reason is None:
             task = progress.subcontext(task_name="round").call_on_fit_task_begin(estimator=self, **about)
             run.step()  # tree, rho, mu, alpha and the new weights
+            if watch.look(run):
+                run.stop_reason = run.stop_reason or "early stopping"
             if task.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted):
                 run.stop_reason = run.stop_reason or "callback"
         progress.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted)
@@ -224,35 +303,104 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         for name, value in fitted().items():
             setattr(self, name, value)
         if self.trees_:
-            self._forest()
+            self._forests()
         return self
 
-    def _run(
+    def _runs(
         self,
         X: Any,
         matrix: frame.Matrix,
-        positive: NDArray[np.bool_],
+        positive: list[NDArray[np.bool_]],
         weight: Floats | None,
         record_weights: bool = False,
-    ) -> Any:
+    ) -> list[Any]:
         keep = bool(self.record_weights)
         if self.estimator is None:
-            return super()._run(X, matrix, positive, weight, keep)
-        return generic.GenericRun(
-            X, positive, weight, self.estimator, self._settings(), self.random_state, keep
-        )
+            if self.leveraging == "corrective" or self.margin > 0.0:
+                road = f"margin={self.margin}" if self.margin > 0.0 else "leveraging='corrective'"
+                raise ValueError(f"{road} needs estimator=, which may be a TemperedTreeClassifier()")
+            return super()._runs(X, matrix, positive, weight, keep)
+        random = np.random.RandomState(self._seed)  # one stream of seeds for the learners of all classes
+        return [
+            generic.GenericRun(X, of_class, weight, self.estimator, self._settings(), random, keep)
+            for of_class in positive
+        ]
 
-    def _attributes(self, run: Any) -> dict[str, Any]:
+    def _earlier(self) -> _Earlier | None:
+        """Give the rounds that a warm start goes on with; choose the seed of this fit, or keep that one's."""
+        if self.warm_start and hasattr(self, "trees_"):
+            if self.n_estimators < self.n_iter_:
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} is less than the {self.n_iter_} rounds that are "
+                    "there; warm_start only adds rounds"
+                )
+            weak = getattr(self, "estimators_", self.trees_)
+            return _Earlier(
+                weak, self.estimator_weights_, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_))
+            )
+        self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
+        draws = self.estimator is not None or self.early_stopping
+        if draws and not isinstance(self.random_state, Integral):
+            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return None
+
+    def _kind(self, of_trees: bool) -> tuple[Any, ...]:
+        return self.classes_.tolist(), self.n_features_in_, self._temperature, self._clip_at, of_trees
+
+    def _resume(self, run: Any, earlier: _Earlier) -> None:
+        """Make the first rounds those of an earlier fit, if it was of this kind."""
+        if earlier.kind != self._kind(self.estimator is None):
+            raise ValueError(
+                "warm_start goes on with an earlier fit, whose classes, number of columns, t, clip and kind "
+                "of weak learner must be those of this one"
+            )
+        run.resume(earlier.weak, earlier.alphas, earlier.rounds, earlier.reason)
+
+    def _watch(self, train: Rows, held_out: Rows | None) -> Watch:
+        """Give what looks at the model after each round."""
+        stops, scorer = bool(self.early_stopping), None
+        if self.scoring != "loss":
+            scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
+        rows = None
+        if len(self.classes_) > 1 and (held_out is not None or (stops and scorer is not None)):
+            rows = weighted(train, held_out, self.classes_, self.class_weight)
+        if rows is None:
+            return Watch(self, None, lambda _: np.empty(0), None, stops)
+        return Watch(self, rows, self._output_on(rows.X), scorer, stops, held_out is not None)
+
+    def _output_on(self, X: Any) -> Callable[[Any], Floats]:
+        """Give the function from a tree or weak learner to its values on the rows of X."""
+        if self.estimator is not None:
+            return partial(generic.output, X=X)
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            matrix = frame.to_matrix(frame.open_table(X), self._schema)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"X_val: {error}") from None
+        n_threads = n_threads_of(self.n_jobs)
+
+        def output(tree: Tree) -> Floats:
+            alone = forest.compiled(forest.flatten([tree]), self.n_features_in_)
+            values: Floats = tree.value[alone.apply(matrix, n_threads=n_threads)[:, 0]]
+            return values
+
+        return output
+
+    def _attributes(self, run: Any, watch: Watch) -> dict[str, Any]:
         """Gather what a fitted model is, after the rounds so far."""
-        extra = {"weights_": run.weights()} if self.record_weights else {}
-        if isinstance(run, generic.GenericRun):
-            extra["estimators_"] = list(run.estimators)
+        n = watch.n_kept(run)
+        extra = {"weights_": run.weights()[: n + 1]} if self.record_weights else {}
+        if self.estimator is not None:
+            extra["estimators_"] = run.estimators[:n]
+        records = run.rounds()[:n]
+        if watch.losses:
+            records["val_loss"] = np.reshape(watch.losses[:n], records.shape)
         return extra | {
-            "trees_": list(run.trees),
-            "estimator_weights_": np.array(run.alphas, np.float64),
-            "rounds_": run.rounds(),
-            "n_iter_": len(run.alphas),
-            "stop_reason_": run.stop_reason if len(self.classes_) == 2 else "one class",
+            "trees_": run.trees[:n],
+            "estimator_weights_": np.array(run.alphas[:n], np.float64),
+            "rounds_": records,
+            "n_iter_": n,
+            "stop_reason_": run.stop_reason if len(self.classes_) > 1 else "one class",
         }
 
     def __sklearn_tags__(self) -> Tags:
@@ -268,15 +416,21 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
             n_estimators=int(self.n_estimators),
             learning_rate=float(self.learning_rate),
             leveraging=self.leveraging,
+            margin=float(self.margin),
             clip=bool(self.clip),
         )
 
     def _fitted(self) -> tuple[list[Tree], Floats]:
         if not self.trees_:
             raise AttributeError(
-                f"this model has no trees: it was fitted with estimator={type(self.estimators_[0]).__name__}"
+                f"this model has no trees: it was fitted with estimator={self._learner_name()}"
             )
-        return self.trees_, self.estimator_weights_
+        trees = self.trees_ if self._n_scores() == 1 else list(chain.from_iterable(self.trees_))
+        return trees, self.estimator_weights_.ravel()
+
+    def _learner_name(self) -> str:
+        learner = self.estimators_[0]
+        return type(learner[0] if isinstance(learner, tuple) else learner).__name__
 
     def decision_function(self, X: Any) -> Floats:  # noqa: D102  # the text is that of the method it extends
         if hasattr(self, "estimators_"):
@@ -295,12 +449,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
         Returns
         -------
-        ndarray of int32, shape (rows, n_iter_)
+        ndarray of int32, shape (rows, n_iter_), or (rows, n_iter_, K) for K > 2 classes
             Node numbers in `trees_`.
         """
-        matrix = self._matrix(X)
-        leaves: NDArray[np.int32] = self._forest().apply(matrix, n_threads=n_threads_of(self.n_jobs))
-        return leaves
+        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        return by_class([trees.apply(matrix, n_threads=n_threads) for trees in self._forests()])
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """`decision_function` of the first 1, 2, ... n_iter_ trees, one array a round.
@@ -311,14 +464,23 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
 
         Yields
         ------
-        ndarray of float64, shape (rows,)
+        ndarray of float64, shape (rows,), or (rows, K) for K > 2 classes
         """
-        matrix = self._matrix(X)
-        alpha = self.estimator_weights_
+        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        alphas = np.ascontiguousarray(self.estimator_weights_.reshape(self.n_iter_, -1).T)
         if hasattr(self, "estimators_"):
-            yield from generic.staged_scores(self.estimators_, alpha, self._clip_at, X)
-            return
-        yield from self._forest().staged(matrix, alpha, self._clip_at, n_threads=n_threads_of(self.n_jobs))
+            learners = [self.estimators_] if len(alphas) == 1 else zip(*self.estimators_, strict=True)
+            stages: list[Any] = [
+                generic.staged_scores(of_class, alpha, self._clip_at, X)
+                for of_class, alpha in zip(learners, alphas, strict=True)
+            ]
+        else:
+            stages = [
+                trees.staged(matrix, alpha, self._clip_at, n_threads=n_threads)
+                for trees, alpha in zip(self._forests(), alphas, strict=True)
+            ]
+        for scores in zip(*stages, strict=True):
+            yield by_class(list(scores))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """`predict_proba` of the first 1, 2, ... n_iter_ trees, one array a round.
@@ -333,81 +495,6 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         """
         return map(self._probabilities, self.staged_decision_function(X))
 
-    def margin_risk(self, X: Any, y: Any, theta: ArrayLike, sample_weight: Any = None) -> Floats:
-        """Share of rows whose margin nu_t = tanh_t(y H(x) / 2) is at most theta: the left side of (13).
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (rows, n_features_in_)
-        y : array-like of shape (rows,)
-            Labels among `classes_`.
-        theta : array-like of float in (-1, 1), any shape
-            0 counts the rows that are wrong, or tied.
-        sample_weight : array-like of shape (rows,), optional
-            Multiplicities of the rows.
-
-        Returns
-        -------
-        ndarray of float64 in [0, 1], the shape of theta
-
-        Raises
-        ------
-        ValueError
-            If theta is outside (-1, 1), or a label is none of `classes_`.
-
-        Examples
-        --------
-        >>> model = TAdaBoostClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9)
-        >>> model.margin_risk([[0.0], [1.0]], [0, 0], theta=[-0.99, 0.0, 0.99])
-        array([0. , 0.5, 1. ])
-        """
-        thetas = _margins(theta)
-        score = self.decision_function(X)
-        labels = target.check_labels(y)
-        check_consistent_length(score, labels)
-        for i in np.flatnonzero(~np.isin(labels, self.classes_))[:1]:
-            raise ValueError(
-                f"y[{i}] is {labels[i]!s}, which is none of the classes {self.classes_.tolist()}"
-            )
-        sign = np.where(labels == self.classes_[0], -1.0, 1.0)
-        weight = target.weigh(labels, sample_weight, None)
-        nu = losses.margin(sign, score, self._temperature)
-        order = np.argsort(nu)
-        share = np.cumsum(np.ones(len(nu)) if weight is None else weight[order])
-        below = np.searchsorted(nu[order], thetas, side="right")
-        return np.asarray(np.concatenate([[0.0], share])[below] / share[-1])
-
-    def margin_bound(self, theta: ArrayLike) -> Floats:
-        """Bound of `margin_risk` on the training rows: ((1+theta)/(1-theta))^(2-t) prod Z^(2-t), (13).
-
-        Parameters
-        ----------
-        theta : array-like of float in (-1, 1), any shape
-
-        Returns
-        -------
-        ndarray of float64, the shape of theta
-            Above 1 it says nothing; NaN for a clipped model with t > 1, for which (13) does not hold.
-
-        Raises
-        ------
-        ValueError
-            If theta is outside (-1, 1).
-
-        Examples
-        --------
-        >>> model = TAdaBoostClassifier(n_estimators=10).fit([[0.0], [1.0]] * 9, [0, 1] * 9)
-        >>> bool(model.margin_bound(0.0) == model.rounds_["loss"][-1])
-        True
-        """
-        thetas = _margins(theta)
-        check_is_fitted(self)
-        t = self._temperature
-        if t > 1.0 and np.isfinite(self._clip_at):
-            return np.full_like(thetas, np.nan)
-        with np.errstate(over="ignore"):
-            return np.asarray(((1.0 + thetas) / (1.0 - thetas)) ** (2.0 - t) * self.rounds_["loss"][-1])
-
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """`predict` of the first 1, 2, ... n_iter_ trees, one array a round.
 
@@ -420,99 +507,6 @@ class TAdaBoostClassifier(CallbackSupportMixin, TemperedClassifier):  # type: ig
         ndarray of shape (rows,), of the type of `classes_`
         """
         return map(self._most_probable, self.staged_predict_proba(X))
-
-
-class TemperedTreeClassifier(TemperedClassifier):
-    """One decision tree by the tempered loss: a round of t-AdaBoost with coefficient 1.
-
-    Parameters
-    ----------
-    t : float, default=0.5
-        Temperature of the risk L_t (20) that splits lower, below 2.
-    max_leaf_nodes, max_depth, min_samples_leaf, min_leaf_mass
-        As in `TAdaBoostClassifier`.
-    leaf_values : {"theorem_a", "exact", "canonical"}, default="theorem_a"
-        Equation (63), whose `predict_proba` is the share of the class in the leaf; others as there.
-    leaf_ridge, growth, allow_pure_leaves, max_bins, categorical_features, class_weight, n_jobs
-        As in `TAdaBoostClassifier`; the ridge acts on "exact" only.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The tree; `tree.node_reals` gives its other encoding in Figure 2, a real in each node.
-    loss_ : float
-        Mean tempered exponential loss (15) of the training rows. With the leaves of theorem A it is the tree
-        loss (64), the sum over leaves of (share of rows) L_t(share of positives), which no others undercut.
-    classes_, n_features_in_, feature_names_in_, feature_importances_
-        As in `TAdaBoostClassifier`.
-
-    Examples
-    --------
-    >>> from tadaboost import TemperedTreeClassifier
-    >>> tree = TemperedTreeClassifier(min_samples_leaf=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    >>> tree.apply([[0.5], [2.5]]).tolist()
-    [1, 2]
-    """
-
-    tree_: Tree
-    loss_: float
-
-    def __init__(
-        self,
-        t: float = 0.5,
-        *,
-        max_leaf_nodes: int | None = 8,
-        max_depth: int | None = None,
-        min_samples_leaf: float = 5,
-        min_leaf_mass: float = 0.0,
-        leaf_values: Literal["exact", "theorem_a", "canonical"] = "theorem_a",
-        leaf_ridge: float = 3.0,
-        growth: Literal["best", "heaviest"] = "best",
-        allow_pure_leaves: bool = True,
-        max_bins: int = 255,
-        categorical_features: ArrayLike | None = "from_dtype",
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.t = t
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_leaf_mass = min_leaf_mass
-        self.leaf_values = leaf_values
-        self.leaf_ridge = leaf_ridge
-        self.growth = growth
-        self.allow_pure_leaves = allow_pure_leaves
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the tree; parameters and errors as in `TAdaBoostClassifier.fit`."""
-        self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
-        self._forest()
-        return self
-
-    def _settings(self) -> rounds.Settings:
-        return self._tree_settings(n_estimators=1, learning_rate=1.0, leveraging="unit", clip=False)
-
-    def _fitted(self) -> tuple[list[Tree], Floats]:
-        return [self.tree_], np.ones(1)
-
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """Leaf of each row: node numbers in `tree_`, shape (rows,)."""
-        matrix = self._matrix(X)
-        leaves: NDArray[np.int32] = self._forest().apply(matrix, n_threads=n_threads_of(self.n_jobs))
-        return leaves[:, 0]
-
-
-def _margins(theta: ArrayLike) -> Floats:
-    thetas = np.asarray(theta, np.float64)
-    bad = ~(np.abs(thetas) < 1.0)
-    if bad.any():
-        raise ValueError(f"theta must be inside (-1, 1), got {thetas[bad].flat[0]}")
-    return thetas
 
 
 def paper_settings(t: float, clip: bool = False) -> dict[str, Any]:

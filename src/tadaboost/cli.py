@@ -19,12 +19,18 @@ def main() -> None:
     try:
         import click
 
-        from tadaboost.commands import main as commands
+        from tadaboost.study_commands import main as commands
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
         sys.exit(f'tadaboost: the command line needs {missing}; run: pip install "tadaboost[cli]"')
+    except KeyboardInterrupt:  # the imports take a second
+        sys.exit(130)
+    if sys.stdout is None:  # closed by the caller, as is stderr below: what is written is not wanted
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # until the process ends
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no fault
@@ -36,7 +42,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has had enough
+    except OSError as error:  # of output alone; the commands say the rest themselves
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit would complain
+        if not isinstance(error, BrokenPipeError):  # else the reader of our output has had enough
+            sys.exit(f"Error: standard output: {error.strerror}")
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)

@@ -152,6 +152,14 @@ def features(table: Table, rules: Sequence[Rule], *, model: str = "") -> tuple[p
     return pl.DataFrame(series), remarks
 
 
+def is_rule(rule: Rule) -> bool:
+    """Say whether a rule is one that `recognise` can have made."""
+    if rule["kind"] != "date":
+        return rule["kind"] in ("number", "boolean", "text")
+    known = {form for _, readings in _DATE_FORMS for formats in readings for form in _with_times(formats)}
+    return set(rule["formats"]) <= known
+
+
 def check_column(table: Table, name: str, what: str) -> None:
     """Raise DataError with the closest names unless the table has the column, which was to be `what`."""
     names = table.frame.columns

@@ -27,9 +27,10 @@ from rich.text import Text
 
 import tadaboost
 from tadaboost import columns, outcome
+from tadaboost.aside import write_aside
 from tadaboost.evaluate import Estimate, cross_validate
 from tadaboost.reader import DataError, Table, read_table, shown
-from tadaboost.report import importances, percent, render_report
+from tadaboost.report import by_round, importances, percent, render_report
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -65,7 +66,8 @@ def one_line_errors() -> Iterator[None]:
     except (DataError, tadaboost.ModelFileError, UnicodeError) as error:
         raise click.ClickException(" ".join(str(error).split())) from None
     except OSError as error:
-        where = error.filename or "standard output"  # the one file that we did not open by name
+        # Standard output is the one file that we did not open by name.
+        where = "standard output" if error.filename is None else error.filename or "''"
         raise click.ClickException(f"{where}: {error.strerror or error}") from None
     except MemoryError:
         raise click.ClickException("not enough memory for this data") from None
@@ -119,7 +121,8 @@ def _fit_options(command: Command) -> Command:
 @click.option(
     "--positive",
     metavar="RULE",
-    help="Which values are class 1: VALUE, '>=6' (also >, <=, <), or in:a,b. Others are class 0.",
+    help="Which values are class 1: VALUE, '>=6' (also >, <=, <), or in:a,b. Others are class 0. "
+    "Without it every value is a class.",
 )
 @click.option(
     "--drop", multiple=True, metavar="COL", help="A column to leave out; may be given several times."
@@ -145,10 +148,10 @@ def fit(
         raise click.UsageError(
             f"{shown(target_name)} is the target; it can be neither dropped nor the weight"
         )
-    for path in (settings.model, settings.report):
-        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
-            raise click.UsageError(f"{path} is the data; writing there would destroy it")
     with one_line_errors():
+        for path in (settings.model, settings.report):
+            if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
+                raise click.UsageError(f"{path} is the data; writing there would destroy it")
         _check_places(settings)
         _fit(read_table(data), target_name, positive, drop, weight, settings)
 
@@ -191,10 +194,11 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
         for remark in remarks:
             click.echo(remark, err=True)
-        result = {"prediction": model.predict(X)}
-        if proba:
-            shares = model.predict_proba(X)
-            result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
+        with _data_errors(table.name):
+            result = {"prediction": model.predict(X)}
+            if proba:
+                shares = model.predict_proba(X)
+                result |= {f"proba_{label}": shares[:, k] for k, label in enumerate(model.classes_)}
         text = pl.DataFrame(result).write_csv().encode()
         if output is None or output == "-":
             click.echo(text, nl=False)  # bytes: UTF-8 whatever the terminal speaks
@@ -313,7 +317,10 @@ def _fit(
         "estimate": estimate.as_dict() if estimate else None,
     }
     today = datetime.date.today().isoformat()
-    page = render_report(model, estimate, y, sample_weight=rows, date=today)
+    errors = None
+    if len(model.classes_) > 2:
+        errors = np.array([np.average(stage != y, weights=rows) for stage in model.staged_predict(X)])
+    page = render_report(model, estimate, y, sample_weight=rows, train_error=errors, date=today)
     write_aside(settings.model, lambda path: tadaboost.save(model, path))
     write_aside(settings.report, lambda path: path.write_text(page, "utf-8"))
     _tell(model, y, rows, estimate, settings)
@@ -359,43 +366,37 @@ def _data_errors(name: str) -> Iterator[None]:
         raise DataError(f"{name}: {error}") from None
 
 
-def write_aside(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file under another name and rename it when it is whole, so that no half of it is ever seen.
-
-    Parameters
-    ----------
-    path : Path
-        A file that exists is replaced; a device or pipe is written to directly.
-    write : callable
-        Is given the path to write to.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be written.
-    """
-    path = path.resolve()  # a link stays a link
-    direct = path.exists() and not path.is_file()
-    aside = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(aside)
-        if not direct:
-            os.replace(aside, path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        if not direct:
-            with contextlib.suppress(OSError):
-                aside.unlink()
-
-
 def _load(path: str) -> Any:
     model = tadaboost.load(path)
     if getattr(model, "table_", None) is None:
         raise DataError(
             f"{Path(path).name}: was not made by `tadaboost fit`, so it lacks the rules for a file's columns"
         )
+    if not _is_whole(model):
+        raise DataError(f"{Path(path).name}: damaged model file (table cannot be right)")
     return model
+
+
+def _is_whole(model: Any) -> bool:
+    """Say whether what `fit` noted about its data has the form in which it is read."""
+    table = model.table_
+    try:
+        target, estimate = table["target"], table["estimate"]
+        names = [rule["name"] for rule in table["columns"]]
+        figures = [estimate[name] for name in ("error", "log_loss", "auc")] if estimate else []
+        texts = [table["file"], target["name"], *names]
+        texts += [out[part] for out in table["left_out"] for part in ("name", "reason")]
+        counts = [table["rows"], estimate["folds"]] if estimate else [table["rows"]]
+        return (
+            names == model.feature_names_in_.tolist()
+            and all(map(columns.is_rule, table["columns"]))
+            and all(isinstance(text, str) for text in texts)
+            and all(isinstance(text, str | None) for text in (target["positive"], table["weight"]))
+            and all(isinstance(count, int) for count in counts)
+            and all(isinstance(figure[part], int | float) for figure in figures for part in ("mean", "se"))
+        )
+    except (LookupError, TypeError, AttributeError):
+        return False
 
 
 def _tell(
@@ -460,9 +461,10 @@ def _show(model: Any) -> None:
         pairs = [(out["name"], out["reason"]) for out in table["left_out"]]
         _print_grid(console, "Columns left out", ("column", "why"), pairs)
     picked = np.unique(np.linspace(0, len(model.rounds_) - 1, 8).round().astype(int))
-    names = ("train_error", "loss", "codensity_min", "codensity_max")
-    rows = [(str(i + 1), *(f"{model.rounds_[name][i]:.4g}" for name in names)) for i in picked]
-    _print_grid(console, "Some rounds", ("round", *names), rows)
+    names, by_name = ("train_error", "loss", "codensity_min", "codensity_max"), by_round(model)
+    rows = [(str(i + 1), *(f"{by_name[name][i]:.4g}" for name in names)) for i in picked]
+    hardest = ", each number that of the hardest class" if len(model.classes_) > 2 else ""
+    _print_grid(console, f"Some rounds{hardest}", ("round", *names), rows)
     parameters = [(name, repr(value)) for name, value in sorted(model.get_params().items())]
     _print_grid(console, "Settings", ("parameter", "value"), parameters)
 

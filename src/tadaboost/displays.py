@@ -122,20 +122,28 @@ class BoundDisplay(_Display):
         self.train_error, self.loss, self.bound = train_error, loss, bound
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, label: Any = None, ax: Any = None) -> Self:
         """Draw the rounds of a fitted TAdaBoostClassifier.
 
         Parameters
         ----------
         estimator : fitted TAdaBoostClassifier
+        label : one of its classes, optional
+            With more than two: whose problem, "this class or not", is drawn.
         ax : matplotlib Axes, optional
 
         Returns
         -------
         BoundDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes and `label` is none of them.
         """
         check_is_fitted(estimator)
-        fields = {name: estimator.rounds_[name] for name in ("train_error", "loss", "bound")}
+        rounds = _of_class(estimator, estimator.rounds_, label)
+        fields = {name: rounds[name] for name in ("train_error", "loss", "bound")}
         return cls(**fields).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -178,7 +186,9 @@ class WeightsDisplay(_Display):
         self.quantiles, self.share = quantiles, share
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, rows: ArrayLike | None = None, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, rows: ArrayLike | None = None, label: Any = None, ax: Any = None
+    ) -> Self:
         """Draw the weights that a fit recorded.
 
         Parameters
@@ -186,6 +196,8 @@ class WeightsDisplay(_Display):
         estimator : TAdaBoostClassifier fitted with record_weights=True
         rows : array-like of int or bool, optional
             Indices or mask of training rows, say those suspected of a wrong label: their share is drawn.
+        label : one of the model's classes, optional
+            With more than two: whose problem, "this class or not", is drawn.
         ax : matplotlib Axes, optional
 
         Returns
@@ -195,14 +207,14 @@ class WeightsDisplay(_Display):
         Raises
         ------
         ValueError
-            If no weights were recorded.
+            If no weights were recorded, or there are more than two classes and `label` is none of them.
         IndexError
             If `rows` does not fit the training rows.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "weights_"):
             raise ValueError("the model has no weights_; fit it with record_weights=True")
-        weights = estimator.weights_
+        weights = _of_class(estimator, estimator.weights_, label)
         counted = weights[0] > 0
         relative = weights[:, counted] / weights[0, counted]
         share = None if rows is None else weights[:, np.asarray(rows)].sum(axis=1)
@@ -301,6 +313,17 @@ class MarginDisplay(_Display):
         axes.set_xticks(np.linspace(-1, 1, 5))
         axes.legend(loc="upper left")
         return self
+
+
+def _of_class(estimator: Any, values: NDArray[Any], label: Any) -> NDArray[Any]:
+    """Pick one problem of a model of more than two classes, whose values have classes on the last axis."""
+    if len(estimator.classes_) <= 2:
+        return values
+    (place,) = np.nonzero(estimator.classes_ == label)
+    if len(place) != 1:
+        raise ValueError(f"label is {label!r}; choose the class to draw: {estimator.classes_.tolist()}")
+    picked: NDArray[Any] = values[..., place[0]]
+    return picked
 
 
 def _axes(ax: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
@@ -38,9 +38,10 @@ class Estimate:
         Mean of -log of the probability given to the true class, in nats, probabilities clipped as
         `log_loss_clip` says.
     auc : Figure
-        Area under the ROC curve.
-    proba : ndarray of float64, shape (rows,)
-        Probability of the second class for each row, from the model that did not see it.
+        Area under the ROC curve; with more than two classes the plain mean over the classes of that of each
+        against the rest.
+    proba : ndarray of float64, shape (rows,), or (rows, classes) for more than two
+        Probability of the second class, or of each, for each row from the model that did not see it.
     staged_error : ndarray of float64, shape (folds, rounds)
         Error on the held-out fold after each round; a model that ended early keeps its last error.
     """
@@ -83,7 +84,7 @@ def cross_validate(
     seed: int = 0,
     on_progress: Callable[[], object] = lambda: None,
 ) -> Estimate:
-    """Estimate error, log loss and AUC of a two-class model by stratified cross-validation.
+    """Estimate error, log loss and AUC of a classifier by stratified cross-validation.
 
     Each fold is predicted by a model fitted to the others, so bins, levels and trees come from training rows
     only. Which columns are used and what type they have was decided on the whole file before; that looks at
@@ -95,7 +96,7 @@ def cross_validate(
         Returns an unfitted classifier with `predict_proba` and `staged_predict`.
     X : data frame or array of shape (rows, columns)
     y : array of shape (rows,)
-        Two classes.
+        Two classes or more.
     sample_weight : array of shape (rows,), optional
         Multiplicities; the figures are means over the rows so weighted.
     folds : int
@@ -114,7 +115,7 @@ def cross_validate(
     ValueError
         If a class has fewer rows than there are folds.
     """
-    classes, counts = np.unique(y, return_counts=True)
+    classes, place, counts = np.unique(y, return_inverse=True, return_counts=True)
     rarest = int(counts.argmin())
     if counts[rarest] < folds:
         raise ValueError(
@@ -122,20 +123,20 @@ def cross_validate(
             "take fewer with --folds (at least 2), or 0 for no estimate"
         )
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    proba = np.empty(len(y))
+    proba = np.empty((len(y), len(classes)))
     figures, curves = [], []
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y):
         X_test, y_test, w_test = _safe_indexing(X, test), y[test], weight[test]
         model = make_model()
         model.fit(_safe_indexing(X, train), y[train], None if sample_weight is None else weight[train])
-        p = model.predict_proba(X_test)[:, 1]
-        proba[test] = p
+        p = proba[test] = model.predict_proba(X_test)
         clip = log_loss_clip(weight[train].sum())
+        of_truth = np.clip(p[np.arange(len(test)), place[test]], clip, 1 - clip)
         figures.append(
             (
                 np.average(model.predict(X_test) != y_test, weights=w_test),
-                log_loss(y_test, np.clip(p, clip, 1 - clip), sample_weight=w_test, labels=classes),
-                roc_auc_score(y_test == classes[1], p, sample_weight=w_test),
+                np.average(-np.log(of_truth), weights=w_test),
+                _auc(place[test], p, w_test),
             )
         )
         curves.append([np.average(stage != y_test, weights=w_test) for stage in model.staged_predict(X_test)])
@@ -145,4 +146,10 @@ def cross_validate(
     error, loss, auc = (Figure(float(mean), float(se)) for mean, se in zip(means, errors, strict=True))
     rounds = max(map(len, curves))
     staged = np.array([curve + curve[-1:] * (rounds - len(curve)) for curve in curves], dtype=np.float64)
-    return Estimate(folds, seed, error, loss, auc, proba, staged)
+    return Estimate(folds, seed, error, loss, auc, proba[:, 1] if len(classes) == 2 else proba, staged)
+
+
+def _auc(place: NDArray[np.intp], proba: Floats, weight: Floats) -> float:
+    """Return the mean over the problems "this class or not" of the area under the ROC curve."""
+    problems = range(proba.shape[1]) if proba.shape[1] > 2 else [1]
+    return float(np.mean([roc_auc_score(place == k, proba[:, k], sample_weight=weight) for k in problems]))

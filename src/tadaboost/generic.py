@@ -10,6 +10,7 @@ separators, clipped (9) or not.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -43,7 +44,7 @@ class GenericRun:
     estimator : scikit-learn classifier
         Cloned for each round.
     settings : rounds.Settings
-        Of them those of the step: t, n_estimators, learning_rate, leveraging, clip.
+        Of them those of the step: t, n_estimators, learning_rate, leveraging, clip, margin.
     random_state : int, RandomState or None
         Every round's clone draws its own seed from it.
     record_weights : bool
@@ -54,7 +55,8 @@ class GenericRun:
     estimators : list
         Fitted weak learners.
     alphas : list of float
-        Coefficients: a score is ``sum(alpha * output(estimator, X))``.
+        Coefficients: a score is ``sum(alpha * output(estimator, X))``. Corrective steps choose all of them
+        anew in each round.
     trees : list
         Empty.
     stop_reason : str or None
@@ -64,6 +66,8 @@ class GenericRun:
     ------
     TypeError
         If `estimator` is no classifier or takes no weights.
+    ValueError
+        If the step rule, the margin, the temperature and `clip` do not go together.
     """
 
     def __init__(
@@ -77,6 +81,12 @@ class GenericRun:
         record_weights: bool = False,
     ) -> None:
         self._weight_name = _weight_name(estimator)
+        boosting.check_rule(settings.t, settings.leveraging, settings.margin)
+        if settings.clip and settings.leveraging == "corrective":
+            raise ValueError(
+                "clip=True clips in the order of the steps, which leveraging='corrective' does not keep; "
+                "use clip=False"
+            )
         self.settings, self._estimator = settings, estimator
         self._random = check_random_state(random_state)
         weight = np.ones(len(positive)) if multiplicity is None else multiplicity
@@ -94,6 +104,7 @@ class GenericRun:
             settings.learning_rate,
             cap=rounds.CAP if s <= 0.0 else math.inf,
             ceiling=600.0 / (1.0 + max(s, 0.0)),
+            margin=settings.margin,
         )
         self._clip = 1.0 / abs(s) if settings.clip and s != 0.0 else math.inf
         self._score = np.zeros(len(self._y))
@@ -103,11 +114,34 @@ class GenericRun:
         self.trees: list[Any] = []
         self.alphas: list[float] = []
         self.stop_reason: str | None = None
+        self._known: deque[tuple[Any, float, np.void]] = deque()
+        self._known_reason = ""
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds so far."""
+        return len(self.alphas)
+
+    def latest(self) -> list[tuple[Any, float]]:
+        """Return the weak learner of the last round and its coefficient."""
+        return [(self.estimators[-1], self.alphas[-1])]
+
+    def latest_loss(self) -> float:
+        """Return the mean tempered loss of the training rows."""
+        return float(self._records[-1][4])
+
+    def resume(self, learners: list[Any], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+        """Make the first steps those of an earlier fit to the same rows; see `rounds.Run.resume`."""
+        self._known.extend(zip(learners, alphas.tolist(), records, strict=True))
+        self._known_reason = reason
 
     def step(self) -> None:
         """Fit a weak learner, choose its coefficient, move the weights."""
         if np.all(self._y == self._y[0]):
             self._prior("perfect")
+            return
+        if self._known:
+            self._again(*self._known.popleft())
             return
         learner = self._fit_learner()
         h = output(learner, self._X)
@@ -119,8 +153,17 @@ class GenericRun:
             self.stop_reason = "edge zero"
             return
         self._add(learner, h, round_)
-        whole_step = not unit and self.settings.learning_rate == 1.0
-        if round_.loss == 0.0 or (abs(round_.rho) == 1.0 and self.settings.t <= 1.0 and whole_step):
+        self._end(round_)
+
+    def _end(self, round_: boosting.Round) -> None:
+        """Say why the step just done was the last, if it was."""
+        whole_step = self.settings.leveraging != "unit" and self.settings.learning_rate == 1.0
+        separated = self.settings.leveraging == "corrective" and round_.status == "none" and whole_step
+        if (
+            round_.loss == 0.0
+            or separated
+            or (abs(round_.rho) == 1.0 and self.settings.t <= 1.0 and whole_step)
+        ):
             self.stop_reason = "perfect"
         elif abs(round_.mu) * round_.R < 2.0**-53:
             self.stop_reason = "frozen step"
@@ -137,9 +180,32 @@ class GenericRun:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
 
-    def _fit_learner(self) -> Any:
+    def _again(self, learner: Any, alpha: float, record: np.void) -> None:
+        """Take the step of an earlier fit."""
+        self._unfitted()  # draws the seeds that the learner had
+        if alpha == 0.0:  # its class had ended while others went on
+            self.stop_reason = self._known_reason
+            return
+        alone = isinstance(learner, DummyClassifier) and not isinstance(self._estimator, DummyClassifier)
+        if alone:
+            self._prior("edge zero")
+        else:
+            h = output(learner, self._X)
+            round_ = self._state.step(h * self._y, self.settings.leveraging)  # type: ignore[arg-type]
+            self._add(learner, h, round_)
+            self._end(round_)
+        if self.alphas[-1] != alpha or self._records[-1][4] != record["loss"]:
+            raise ValueError(
+                "warm_start goes on with an earlier fit, but the rows or parameters are not the same as then"
+            )
+
+    def _unfitted(self) -> Any:
         learner = clone(self._estimator)
         _set_random_states(learner, self._random)
+        return learner
+
+    def _fit_learner(self) -> Any:
+        learner = self._unfitted()
         # Relative to the largest: only ratios matter, and none overflows.
         q = self._weight * np.exp(self._state.log_e - self._state.log_e.max())
         return learner.fit(self._X, self._y, **{self._weight_name: q * (self._total / math.fsum(q))})
@@ -162,12 +228,15 @@ class GenericRun:
         self.estimators.append(learner)
         self.alphas.append(round_.alpha)
         self._score = np.clip(self._score + round_.alpha * h, -self._clip, self._clip)
+        if len(state.coefficients) > 0:
+            self.alphas = state.coefficients.tolist()
+            self._score = self._y * (state.coefficients @ state.edges)
         p = np.nan_to_num(round_.p)  # NaN: all weights are off, and there is no co-density
         least, most = np.quantile(p / self._weight, [0.0, 1.0]).tolist()
         n_off = int(np.count_nonzero(~(state.log_e > -np.inf)))
         # |rho| = 1 stands for all that rounds to it; K_t is then known no better than by the loss.
         state.bound = max(state.bound, round_.loss) if abs(round_.rho) == 1.0 else state.bound
-        certified = settings.learning_rate == 1.0 and settings.leveraging in ("closed", "exact")
+        certified = settings.learning_rate == 1.0 and settings.leveraging != "unit"
         bound = state.bound if certified else round_.loss
         bound = math.nan if settings.clip and settings.t > 1.0 else bound
         wrong = math.fsum(self._weight[self._score * self._y <= 0.0]) / self._total
@@ -241,6 +310,9 @@ def staged_scores(
     """
     score = np.zeros(_num_samples(X))
     for learner, alpha in zip(estimators, alphas, strict=True):
+        if alpha == 0.0:  # a class that has ended while others go on
+            yield score
+            continue
         score = np.clip(score + alpha * output(learner, X), -clip_at, clip_at)
         yield score
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target of a table: its two classes, as they are or by a rule, and the weights of its rows."""
+"""The target of a table: its classes, as they are or two by a rule, and the weights of its rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tadaboost.columns import check_column, is_number, listed, numbers, text_cells
 from tadaboost.reader import DataError, Table, shown
 
+_MOST_TEXTS, _MOST_NUMBERS = 50, 20  # distinct values of a target that are taken as classes without a rule
 _COMPARE: dict[str, Callable[[pl.Series, float], pl.Series]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -23,7 +24,7 @@ _COMPARE: dict[str, Callable[[pl.Series, float], pl.Series]] = {
 }
 
 
-def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.generic]:
+def labels(table: Table, name: str, positive: str | None = None, *, two: bool = False) -> NDArray[np.generic]:
     """Read the class of every row.
 
     Parameters
@@ -35,18 +36,20 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
         Which values are positive: a value, a comparison with a number (`>=6`, also `>`, `<=`, `<`), or
         `in:a,b`. What is itself a value of the column (such as `>50K`) is that value. Numbers are compared
         as numbers: `1` is also `1.0`.
+    two : bool
+        Refuse more than two classes.
 
     Returns
     -------
     ndarray, shape (rows,)
-        With a rule int64, 1 where it holds, else 0. Without a rule the values: int64 or float64 if all are
-        numbers, else str.
+        With a rule int64, 1 where it holds, else 0. Without a rule the values, a class each: int64 or float64
+        if all are numbers, else str.
 
     Raises
     ------
     DataError
-        If the column does not exist, holds a missing or infinite cell, or does not come to exactly two
-        classes.
+        If the column does not exist, holds a missing or infinite cell, or does not come to two classes or
+        more: without a rule at most 50 texts, 20 whole numbers, or two numbers.
     """
     check_column(table, name, "the target")
     cells = text_cells(table.frame[name])
@@ -61,16 +64,23 @@ def labels(table: Table, name: str, positive: str | None = None) -> NDArray[np.g
     values = cells.unique().sort().to_list()
     if positive is not None:
         chosen = _chosen(cells, values, positive, where)
+        if not chosen.any():
+            raise DataError(
+                f"{where}: the rule {shown(positive)} holds in no row; the values are {_listed(values)}"
+            )
         if chosen.all():
             raise DataError(f"{where}: the rule {shown(positive)} holds in every row; two classes are needed")
         return chosen.cast(pl.Int64).to_numpy()
     if len(values) == 1:
         raise DataError(f"{where}: is {shown(_name(values[0]))} in every row; two classes are needed")
-    if len(values) > 2:
+    whole = cells.dtype != pl.Float64 or bool((cells == cells.round()).all())
+    most = 2 if not whole or two else _MOST_NUMBERS if cells.dtype == pl.Float64 else _MOST_TEXTS
+    if len(values) > most:
+        why = "two are needed" if two else "too many for a class each"
         example = f"'>={_name(values[len(values) // 2])}'" if cells.dtype == pl.Float64 else shown(values[0])
         raise DataError(
-            f"{where}: has {len(values)} values ({_listed(values)}); say which are positive, such as "
-            f"--positive {example}"
+            f"{where}: has {len(values)} values ({_listed(values)}), {why}; "
+            f"say which are positive, such as --positive {example}"
         )
     if cells.dtype == pl.Float64:
         array = cells.to_numpy()
@@ -106,12 +116,7 @@ def _chosen(cells: pl.Series, values: Sequence[object], rule: str, where: str) -
             raise DataError(
                 f"{where}: holds text, so the rule {shown(rule)} has no meaning; it has {_listed(values)}"
             )
-        chosen = _COMPARE[comparison[1]](cells, float(comparison[2]))
-        if not chosen.any():
-            raise DataError(
-                f"{where}: the rule {shown(rule)} holds in no row; the values are {_listed(values)}"
-            )
-        return chosen
+        return _COMPARE[comparison[1]](cells, float(comparison[2]))
     several = plain.startswith("in:") and plain not in map(_name, values)
     wanted = next(csv.reader([plain[3:]], skipinitialspace=True), []) if several else [plain]
     keys = [_number(value) if cells.dtype == pl.Float64 else value.strip() for value in wanted]

@@ -6,7 +6,8 @@ file cannot ask for much memory), and every tree index is checked before the cor
 width, little-endian; the same model gives the same bytes. `FORMAT` grows when an older reader would misread.
 
     model.json   format, version, class, parameters, temperature, clip_at, classes, names, levels,
-                 n_features, stop_reason or loss, table (what the command line knows about the columns' files)
+                 n_features, stop_reason or loss, seed (of what was drawn), table (what the command line knows
+                 about the columns' files)
     <field>.npy  the fields of forest.FlatTrees, and estimator_weights, rounds, weights where there are any
 """
 
@@ -29,9 +30,10 @@ from numpy.typing import NDArray
 
 import tadaboost
 from tadaboost import forest, rounds
-from tadaboost.classifier import TAdaBoostClassifier, TemperedTreeClassifier
+from tadaboost.classifier import TAdaBoostClassifier
+from tadaboost.single import TemperedTreeClassifier
 
-FORMAT = 1
+FORMAT = 2  # 2: more than two classes; a file of fewer is still of format 1
 Model: TypeAlias = TAdaBoostClassifier | TemperedTreeClassifier
 _CLASSES: dict[str, type[Model]] = {
     kind.__name__: kind for kind in (TAdaBoostClassifier, TemperedTreeClassifier)
@@ -68,7 +70,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ----------
     model : fitted TAdaBoostClassifier or TemperedTreeClassifier
     path : path-like
-        Replaced as a whole or not at all.
+        Replaced as a whole or not at all; a device or pipe is written to, never replaced.
 
     Raises
     ------
@@ -91,6 +93,9 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     """
     content = _content(model)
     path = Path(path)
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)  # renaming over it would leave an ordinary file in the place of /dev/null
+        return
     aside = path.with_name(f".tadaboost-{secrets.token_hex(8)}")
     try:
         with open(aside, "xb") as file:
@@ -139,7 +144,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     except _Damage as damage:
         raise ModelFileError(f"{os.fspath(path)}: {damage}") from None
     except _UNREADABLE as error:
-        reason = str(error).split("\n")[0]
+        reason = str(error).split("\n")[0][:120]  # zipfile quotes whatever stands where a name should be
         raise ModelFileError(f"{os.fspath(path)}: damaged model file ({reason})") from None
 
 
@@ -152,13 +157,13 @@ def _content(model: Any) -> bytes:
     if _CLASSES.get(kind) is not type(model):
         raise TypeError(f"{kind} cannot be saved; {' and '.join(_CLASSES)} can")
     if getattr(model, "estimators_", None):
-        learner = type(model.estimators_[0]).__name__
         raise TypeError(
-            f"a model of estimator={learner} cannot be saved to a .tada file, which holds trees; pickle it"
+            f"a model of estimator={model._learner_name()} cannot be saved to a .tada file, which holds "
+            "trees; pickle it"
         )
-    trees, alpha = model._checked_fit()
+    trees, _ = model._checked_fit()
     about = {
-        "format": FORMAT,
+        "format": FORMAT if len(model.classes_) > 2 else 1,
         "version": tadaboost.__version__,
         "class": kind,
         "parameters": {
@@ -173,12 +178,12 @@ def _content(model: Any) -> bytes:
     }
     arrays: dict[str, NDArray[Any]] = dict(forest.flatten(trees)._asdict())
     if isinstance(model, TAdaBoostClassifier):
-        about["stop_reason"] = model.stop_reason_
-        arrays |= {"estimator_weights": alpha, "rounds": model.rounds_}
+        about |= {"stop_reason": model.stop_reason_, "seed": model._seed}
+        arrays |= {"estimator_weights": model.estimator_weights_, "rounds": model.rounds_}
         if hasattr(model, "weights_"):
             arrays["weights"] = model.weights_
     else:
-        about["loss"] = model.loss_
+        about["loss"] = np.atleast_1d(model.loss_).tolist()
     if hasattr(model, "table_"):
         about["table"] = model.table_
 
@@ -241,7 +246,7 @@ def _model(content: bytes) -> Model:
         raise _Damage(
             f"written by tadaboost {about.get('version')}, format {about['format']}; upgrade tadaboost"
         )
-    _require(about["format"] == FORMAT, "the format number")
+    _require(about["format"] in (1, FORMAT), "the format number")
 
     _require(about["class"] in _CLASSES, "the class")
     model = _CLASSES[about["class"]](**_parameters(about["parameters"]))
@@ -263,34 +268,41 @@ def _model(content: bytes) -> Model:
 
     flat = _trees(members, model._schema)
     trees = forest.unflatten(flat)
-    alpha = np.ones(1)
     if isinstance(model, TAdaBoostClassifier):
         _require(isinstance(about["stop_reason"], str), "stop_reason")
         model.stop_reason_ = about["stop_reason"]
-        alpha = _booster_arrays(model, members, trees)
+        seed = about.get("seed", 0)  # files of the first format may lack it
+        _require(type(seed) is int and 0 <= seed < 2**32, "seed")
+        model._seed = seed
+        _booster_arrays(model, members, trees)
     else:
-        _require(len(trees) == 1, "the number of trees")
-        model.tree_ = trees[0]
-        model.loss_ = _number(about["loss"], "the loss")
+        n = model._n_scores()
+        _require(len(trees) == n, "the number of trees")
+        model.tree_ = trees[0] if n == 1 else tuple(trees)
+        _require(isinstance(about["loss"], list) and len(about["loss"]) == n, "the loss")
+        loss = [_number(of_class, "the loss") for of_class in about["loss"]]
+        model.loss_ = loss[0] if n == 1 else np.array(loss)
     largest = np.maximum.reduceat(np.abs(flat.value), flat.tree_start[:-1])
     with np.errstate(over="ignore", invalid="ignore"):
-        _require(bool(np.isfinite(np.abs(alpha) @ largest)), "the size of the leaf values")
-    model._forest()
+        _require(bool(np.isfinite(np.abs(model._fitted()[1]) @ largest)), "the size of the leaf values")
+    model._forests()
     return model
 
 
-def _booster_arrays(
-    model: TAdaBoostClassifier, members: dict[str, bytes], trees: list[Any]
-) -> NDArray[np.float64]:
-    model.trees_ = trees
-    model.n_iter_ = len(trees)
-    model.estimator_weights_ = _array(members, "estimator_weights", np.dtype(np.float64), (len(trees),))
+def _booster_arrays(model: TAdaBoostClassifier, members: dict[str, bytes], trees: list[Any]) -> None:
+    n = model._n_scores()
+    n_rounds, rest = divmod(len(trees), n)
+    _require(rest == 0, "the number of trees")
+    by_class = () if n == 1 else (n,)
+    model.trees_ = trees if n == 1 else [tuple(trees[j * n : (j + 1) * n]) for j in range(n_rounds)]
+    model.n_iter_ = n_rounds
+    shape = (n_rounds, *by_class)
+    model.estimator_weights_ = _array(members, "estimator_weights", np.dtype(np.float64), shape)
     _require(bool(np.isfinite(model.estimator_weights_).all()), "estimator_weights")
-    model.rounds_ = _array(members, "rounds", rounds.ROUND, (len(trees),))
+    model.rounds_ = _array(members, "rounds", rounds.ROUND, shape)
     if "weights.npy" in members:
-        model.weights_ = _array(members, "weights", np.dtype(np.float64), (len(trees) + 1, None))
+        model.weights_ = _array(members, "weights", np.dtype(np.float64), (n_rounds + 1, None, *by_class))
         _require(bool((model.weights_ >= 0).all() and np.isfinite(model.weights_).all()), "weights")
-    return model.estimator_weights_
 
 
 def _members(content: bytes) -> dict[str, bytes]:
@@ -413,7 +425,7 @@ def _classes(stored: Any) -> NDArray[Any]:
     values = stored["values"]
     _require(isinstance(stored["dtype"], str) and len(stored["dtype"]) < 16, "classes")
     dtype = np.dtype(object) if stored["dtype"] == "object" else np.dtype(stored["dtype"])
-    _require(dtype.kind in _LABEL_OF_KIND and 1 <= len(values) <= 2, "classes")
+    _require(dtype.kind in _LABEL_OF_KIND and len(values) >= 1, "classes")
     _require(all(map(_LABEL_OF_KIND[dtype.kind], values)), "classes")
     if dtype.kind == "U":
         _require(dtype.itemsize == 4 * max(map(len, values)), "classes")

@@ -99,6 +99,8 @@ def read_table(path: str) -> Table:
 
 def _bytes(path: str, name: str) -> bytes:
     if path == "-":
+        if sys.stdin is None:
+            raise DataError("standard input: is closed")
         raw = sys.stdin.buffer.read()
     elif Path(path).is_dir():
         raise DataError(f"{name}: is a folder; name a CSV or Parquet file")
@@ -137,25 +139,27 @@ def _csv(raw: bytes, name: str) -> Table:
     text = text.lstrip("\r\n")
     first = re.sub('"[^"]*"', "", text[:100_000]).partition("\n")[0]
     separator = "," if "," in first else max(";\t", key=first.count)
-    header = [cell.strip() for cell in next(_records(text, separator, name))[1]]
+    header = [cell.strip() for cell in next(_records(text, separator, name, skipped))[1]]
     _check_names(header, name)
     try:
         frame = pl.read_csv(
             text.encode(), separator=separator, infer_schema=False, empty_string_is_null=False
         )
     except pl.exceptions.PolarsError as error:
-        _scan(text, separator, len(header), name)  # says more than polars does: it names the line
+        # These say more than polars does: they name the line.
+        _, starts = _scan(text, separator, len(header), name, skipped)
+        _refuse_stray_quote(text, starts, name, skipped)
         raise DataError(f"{name}: cannot be read as CSV: {_first_line(error)}") from None
-    lines = np.arange(frame.height, dtype=np.int64) + 2
+    lines = np.arange(frame.height, dtype=np.int64) + 2 + skipped
     one_line_a_row = text.count("\n") + (not text.endswith("\n")) == frame.height + 1
     # Polars fills a short row, so a row that ends in an empty cell may be one. Only then, and where rows are
     # not lines, every row is read a second time.
     if not one_line_a_row or frame.width != len(header) or (frame.to_series(-1) == "").any():
-        filled, lines = _scan(text, separator, len(header), name)
+        filled, lines = _scan(text, separator, len(header), name, skipped)
         frame = frame.filter(filled)
     if frame.height == 0:
         raise DataError(f"{name}: has a header but no rows")
-    return Table(name, frame.rename(dict(zip(frame.columns, header, strict=True))), lines + skipped)
+    return Table(name, frame.rename(dict(zip(frame.columns, header, strict=True))), lines)
 
 
 def _text(raw: bytes, name: str) -> str:
@@ -172,23 +176,25 @@ def _text(raw: bytes, name: str) -> str:
     return text if "\n" in text else text.replace("\r", "\n")  # line ends of old spreadsheets
 
 
-def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row by Python's own parser, after the line on which it starts."""
+def _records(text: str, separator: str, name: str, skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row by Python's own parser, after its first line; `skipped` lines stand before the text."""
     csv.field_size_limit(max(len(text), 131072))  # a cell may be as long as the file
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 1
+    line = skipped + 1
     try:
         for record in reader:
             yield line, record
-            line = reader.line_num + 1
+            line = skipped + reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"{name}: line {line}: {error}; look for a stray quote") from None
 
 
-def _scan(text: str, separator: str, width: int, name: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _scan(
+    text: str, separator: str, width: int, name: str, skipped: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Check the length of every row; mark the rows that are not blank lines, and number their lines."""
     filled, lines = [], []
-    for line, record in _records(text, separator, name):
+    for line, record in _records(text, separator, name, skipped):
         blank = not record or (len(record) == 1 and not record[0].strip())
         if not blank and len(record) != width:
             raise DataError(
@@ -199,6 +205,18 @@ def _scan(text: str, separator: str, width: int, name: str) -> tuple[NDArray[np.
         lines.append(line)
     keep = np.array(filled[1:], dtype=np.bool_)
     return keep, np.array(lines[1:], dtype=np.int64)[keep]
+
+
+def _refuse_stray_quote(text: str, starts: NDArray[np.int64], name: str, skipped: int) -> None:
+    """Name the first row with an odd number of quotes: Python takes one within a cell as it is."""
+    rows = text.split("\n")
+    starts = starts - 1 - skipped
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+        if sum(row.count('"') for row in rows[start:end]) % 2:
+            raise DataError(
+                f"{name}: line {start + 1 + skipped}: a quote without its partner; remove it, "
+                "or put the cell in quotes and double the quote in it"
+            )
 
 
 def _check_names(names: Sequence[str], file: str) -> None:

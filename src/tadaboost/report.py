@@ -8,7 +8,6 @@ The page is `templates/report.html`; this module makes the numbers and drawings 
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ def render_report(
     y: NDArray[np.generic],
     *,
     sample_weight: NDArray[np.float64] | None = None,
+    train_error: NDArray[np.float64] | None = None,
     date: str,
 ) -> str:
     """Render the page.
@@ -40,13 +40,16 @@ def render_report(
     Parameters
     ----------
     model : fitted TAdaBoostClassifier
-        With two classes and the attribute `table_` of the command line.
+        With the attribute `table_` of the command line.
     estimate : Estimate or None
         None leaves out what needs rows that the model has not seen.
     y : array of shape (rows,)
         The classes of the rows, in the order of `estimate.proba`.
     sample_weight : array of shape (rows,), optional
         Multiplicities of the rows.
+    train_error : array of shape (n_iter_,), optional
+        Share of training rows predicted wrong after each round, where there are more than two classes: the
+        rounds of the model know that of "this class or not" only.
     date : str
         Shown as it is.
 
@@ -56,13 +59,6 @@ def render_report(
         HTML without a reference to anything outside.
     """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"percent": lambda share: _unbroken(percent(share)), "number": _number}
-    template = environment.from_string(
-        (Path(__file__).parent / "templates" / "report.html").read_text("utf-8")
-    )
     versions = {
         "tadaboost": tadaboost.__version__,
         "Python": platform.python_version(),
@@ -73,7 +69,7 @@ def render_report(
         (str(label), float(weight[y == label].sum()), float(weight[y == label].sum() / weight.sum()))
         for label in model.classes_
     ]
-    return template.render(
+    return page_template("report.html").render(
         table=model.table_,
         rule=_rule_in_words(model.table_["target"]["positive"]),
         estimate=estimate,
@@ -81,15 +77,29 @@ def render_report(
         baseline=1 - max(share for _, _, share in shares),
         n_rounds=model.n_iter_,
         stop_reason=model.stop_reason_,
-        error=_error_by_round(model, estimate),
+        error=_error_by_round(model.rounds_["train_error"] if train_error is None else train_error, estimate),
         weights=_weights_by_round(model, float(weight.sum())),
         importance=_importance(model),
         calibration=_calibration(model, estimate, y, weight),
         confusion=_confusion(model, estimate, y, weight),
+        several=len(model.classes_) > 2,
         settings=sorted((name, repr(value)) for name, value in model.get_params().items()),
         versions=versions,
         date=date,
     )
+
+
+def page_template(name: str) -> jinja2.Template:
+    """Load a page of `templates`, with the filters `percent` and `number`."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": lambda share: _unbroken(percent(share)), "number": _number}
+    return environment.get_template(name)
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -108,6 +118,25 @@ def importances(model: Any) -> list[tuple[str, float]]:
     """Return names and importances, the largest first, ties in the order of the columns."""
     pairs = zip(model.feature_names_in_, model.feature_importances_, strict=True)
     return sorted(((str(name), float(value)) for name, value in pairs), key=lambda pair: -pair[1])
+
+
+def by_round(model: Any) -> dict[str, NDArray[np.float64]]:
+    """Return the rounds of a model as columns, those of its hardest class if there are more than two.
+
+    Parameters
+    ----------
+    model : fitted TAdaBoostClassifier
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_iter_,)
+        Of each number in `rounds_` the largest over the classes, but the smallest `codensity_min`.
+    """
+    table = model.rounds_.reshape(model.n_iter_, -1)
+    return {
+        name: table[name].min(axis=1) if name == "codensity_min" else table[name].max(axis=1)
+        for name in table.dtype.names
+    }
 
 
 def _number(value: float) -> str:
@@ -133,11 +162,10 @@ def _few(n: int) -> list[int]:
     return picked
 
 
-def _error_by_round(model: Any, estimate: Estimate | None) -> dict[str, Any]:
-    training = model.rounds_["train_error"]
+def _error_by_round(training: NDArray[np.float64], estimate: Estimate | None) -> dict[str, Any]:
     n = len(training)
     series = [charts.Series("training", training)]
-    columns: list[Sequence[float]] = [training]
+    columns = [training]
     if estimate is not None:
         # The folds' models may have run longer than this one, or ended before it.
         folds = estimate.staged_error[:, np.minimum(np.arange(n), estimate.staged_error.shape[1] - 1)]
@@ -159,7 +187,8 @@ def _error_by_round(model: Any, estimate: Estimate | None) -> dict[str, Any]:
 
 
 def _weights_by_round(model: Any, total: float) -> dict[str, Any]:
-    low, high, off = (model.rounds_[name] for name in ("codensity_min", "codensity_max", "n_off"))
+    columns = by_round(model)
+    low, high, off = (columns[name] for name in ("codensity_min", "codensity_max", "n_off"))
     n = len(low)
     series = [
         charts.Series("largest", high),
@@ -199,18 +228,20 @@ def _calibration(
 ) -> dict[str, Any] | None:
     if estimate is None:
         return None
-    hit = y == model.classes_[1]
-    bins = np.minimum((estimate.proba * _CALIBRATION_BINS).astype(int), _CALIBRATION_BINS - 1)
+    several = estimate.proba.ndim == 2
+    proba = estimate.proba.max(axis=1) if several else estimate.proba
+    hit = y == (_predicted(model, estimate) if several else model.classes_[1])
+    bins = np.minimum((proba * _CALIBRATION_BINS).astype(int), _CALIBRATION_BINS - 1)
     rows = []
     for b in np.unique(bins[weight > 0]):
         inside = bins == b
-        mean, share = (float(np.average(v[inside], weights=weight[inside])) for v in (estimate.proba, hit))
+        mean, share = (float(np.average(v[inside], weights=weight[inside])) for v in (proba, hit))
         rows.append((b, mean, share, float(weight[inside].sum())))
-    label = str(model.classes_[1])
+    event = "the predicted class is right" if several else f"a row is {model.classes_[1]}"
     chart = charts.calibration_chart(
         *zip(*(row[1:] for row in rows), strict=True),
         title="Calibration",
-        description=f"How often a row is {label}, against the probability from models that had not seen it.",
+        description=f"How often {event}, against the probability from models that had not seen it.",
         x_label="predicted probability",
         y_label="share observed",
     )
@@ -221,15 +252,21 @@ def _calibration(
     return {"chart": chart, "head": ["bin", "predicted", "observed", "rows"], "rows": table}
 
 
+def _predicted(model: Any, estimate: Estimate) -> NDArray[np.generic]:
+    """Predict each row from its probabilities; a tie goes to the first class, as in predict."""
+    proba = estimate.proba
+    place = proba.argmax(axis=1) if proba.ndim == 2 else (proba > 0.5).astype(int)
+    labels: NDArray[np.generic] = model.classes_[place]
+    return labels
+
+
 def _confusion(
     model: Any, estimate: Estimate | None, y: NDArray[np.generic], weight: NDArray[np.float64]
 ) -> list[tuple[str, list[tuple[float, float]]]] | None:
     """List each true class with the rows of each predicted class and their share of the true class."""
     if estimate is None:
         return None
-    predicted = model.classes_[
-        (estimate.proba > 0.5).astype(int)
-    ]  # a tie goes to the first class, as in predict
+    predicted = _predicted(model, estimate)
     rows = []
     for true in model.classes_:
         counts = [float(weight[(y == true) & (predicted == guess)].sum()) for guess in model.classes_]

@@ -10,6 +10,7 @@ multiplicity / W, and all m and Z of the paper cancel.
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from tadaboost import _core, boosting, losses
 from tadaboost.binning import Bins
-from tadaboost.tree import Tree, to_tree
+from tadaboost.tree import Tree, splits_of, to_tree
 
 __all__ = ["CAP", "ROUND", "STOP_REASONS", "Run", "Settings"]
 
@@ -31,7 +32,7 @@ ROUND = np.dtype(
 STOP_REASONS = {
     "n_estimators": "all rounds were done",
     "no split": "no leaf has an admissible split that lowers the risk",
-    "edge zero": "the tree has no edge on the weights: its step is zero",
+    "edge zero": "the tree has no edge on the weights, or none above `margin`: its step is zero",
     "perfect": "every weight is off, or the tree makes no error: the loss cannot fall further",
     "frozen step": "the step is too small to change any weight",
 }
@@ -56,6 +57,7 @@ class Settings(NamedTuple):
     leaf_ridge: float
     growth: str
     allow_pure_leaves: bool
+    margin: float = 0.0
 
 
 class _Leaves(NamedTuple):
@@ -135,9 +137,40 @@ class Run:
         self.trees: list[Tree] = []
         self.alphas: list[float] = []
         self.stop_reason: str | None = None
+        self._known: deque[tuple[Tree, float, np.void]] = deque()
+        self._known_reason = ""
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds so far."""
+        return len(self.alphas)
+
+    def latest(self) -> list[tuple[Tree, float]]:
+        """Return the tree of the last round and its coefficient."""
+        return [(self.trees[-1], self.alphas[-1])]
+
+    def latest_loss(self) -> float:
+        """Return the mean tempered loss of the training rows."""
+        return self._loss
+
+    def resume(self, trees: list[Tree], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+        """Make the first steps those of an earlier fit to the same rows: `step` takes them, to the same bits.
+
+        Parameters
+        ----------
+        trees, alphas, records
+            Of the earlier fit, a round each.
+        reason : str
+            Why the earlier fit ended.
+        """
+        self._known.extend(zip(trees, alphas.tolist(), records, strict=True))
+        self._known_reason = reason
 
     def step(self) -> None:
         """Grow a tree, choose its leaf values and its coefficient, move the weights."""
+        if self._known:
+            self._again(*self._known.popleft())
+            return
         grown, leaves = self._grow()
         if len(leaves.ids) == 1:
             self._stop("no split", grown, leaves)
@@ -149,6 +182,10 @@ class Run:
             self._stop("edge zero", grown, leaves)
             return
         self._apply(grown, leaves, values, alpha, rho, off, n_capped + step_capped)
+        self._end(rho, A, alpha)
+
+    def _end(self, rho: float, A: float, alpha: float) -> None:
+        """Say why the step just done was the last, if it was."""
         whole_step = self.settings.leveraging != "unit" and self.settings.learning_rate == 1.0
         if self._loss == 0.0 or (abs(rho) == 1.0 and self.settings.t <= 1.0 and whole_step):
             self.stop_reason = "perfect"
@@ -195,11 +232,48 @@ class Run:
         rho, _, off = self._edge(leaves, values)
         self._apply(grown, leaves, values, 1.0, rho, off, n_capped)
 
+    def _again(self, tree: Tree, alpha: float, record: np.void) -> None:
+        """Take the step of an earlier fit; the sums over its leaves are exact, so no bit can differ."""
+        if alpha == 0.0:  # its class had ended while others went on
+            self.stop_reason = self._known_reason
+            return
+        self._shard.begin_tree(self._scale_exponent())
+        try:
+            for split in splits_of(tree, self.bins):
+                self._shard.split(*split)
+            leaves = self._leaves(np.flatnonzero(tree.feature < 0).astype(np.int32))
+            share = leaves.table[:, :, 1].sum(axis=1) / leaves.table[:, :, 1].sum()
+            same = np.allclose(share, tree.mass[leaves.ids] / tree.mass[0], rtol=1e-9, atol=0.0)
+        except (ValueError, IndexError):
+            same = False
+        if not same:
+            raise ValueError("warm_start goes on with an earlier fit, but the rows are not the same as then")
+        values, s = tree.value[leaves.ids], 1.0 - self.settings.t
+        _, A, _ = self._edge(leaves, values)
+        clip = 1.0 / abs(s) if self.settings.clip and s != 0.0 else math.inf
+        after = _core.step(
+            self._shard, leaves.ids, values, leaves.table, alpha, clip, self._most_multiplicity
+        )
+        self._loss, self._sum_weight = after[0] / self._total, after[1]
+        self._most_weight, self._most_fixed = after[4], after[5]
+        self._bound = float(record["bound"])
+        record = record.copy()
+        record["val_loss"] = math.nan
+        self._records.append(tuple(record.tolist()))
+        self.trees.append(tree)
+        self.alphas.append(alpha)
+        if self._recorded is not None:
+            self._recorded.append(self._codensity())
+        self._end(float(record["rho"]), A, alpha)
+        if len(tree.feature) == 1:  # the prior, because nothing else was any use
+            self.stop_reason = self._known_reason
+
     # One tree.
 
     def _scale_exponent(self) -> int:
         """Power of two of the fixed-point weights: at most min(2^30 / largest, 2^20 / mean)."""
-        mean = self._sum_weight / self._n_fixed
+        # The sum may underflow to 0 while the loss, a sum of powers below 1 where t > 1, does not.
+        mean = max(self._sum_weight / self._n_fixed, 2.0**-1000)
         largest = min(2.0**30 / self._most_fixed, 2.0**20 / mean)
         return min(1020, max(-1020, math.frexp(largest)[1] - 1))
 

@@ -20,52 +20,42 @@ from sklearn.utils.validation import check_array, column_or_1d
 Floats = NDArray[np.float64]
 
 
-def check_labels(y: Any) -> NDArray[Any]:
+def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
     """Read labels as an array of one type, none missing."""
     if nw.dependencies.is_into_series(
         y
     ):  # by narwhals, because scikit-learn turns nullable integers to floats
         series: nw.Series[Any] = nw.from_native(y, series_only=True)
         if series.null_count():
-            raise ValueError(_no_label(series.is_null().to_list().index(True)))
+            raise ValueError(_no_label(name, series.is_null().to_list().index(True)))
         y = series.to_numpy()
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind == "O":
         for i, label in enumerate(labels):
             if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
-                raise ValueError(_no_label(i))
+                raise ValueError(_no_label(name, i))
         if all(isinstance(label, Real | np.bool_) for label in labels):
             labels = np.array(labels.tolist())  # one type if they have one, as 0, 1 and True, False do
     elif labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.argmin(np.isfinite(labels)))
-        raise ValueError(f"y[{i}] is {labels[i]}; every row needs a label that is finite")
+        raise ValueError(f"{name}[{i}] is {labels[i]}; every row needs a label that is finite")
     elif labels.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y holds complex numbers")
+        raise ValueError(f"Complex data not supported: {name} holds complex numbers")
     check_classification_targets(labels)
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
-def _no_label(row: int) -> str:
-    return f"y[{row}] is missing; every row needs a label"
+def _no_label(name: str, row: int) -> str:
+    return f"{name}[{row}] is missing; every row needs a label"
 
 
-def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """List the distinct labels, sorted; more than two are refused."""
-    classes: NDArray[Any] = np.unique(labels)
-    if len(classes) > 2:
-        shown = ", ".join(map(str, classes[:5])) + (", ..." if len(classes) > 5 else "")
-        raise ValueError(
-            f"Only binary classification is supported. y has {len(classes)} classes ({shown}); more than two "
-            "are not built yet"
-        )
-    return classes
-
-
-def weigh(labels: NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
+def weigh(
+    labels: NDArray[Any], sample_weight: Any, class_weight: Any, name: str = "sample_weight"
+) -> Floats | None:
     """Multiplicity of each row: its weight times the factor of its class; None if all are 1."""
     if sample_weight is None and class_weight is None:
         return None
-    weight = _check_weights(sample_weight, len(labels))
+    weight = _check_weights(sample_weight, len(labels), name)
     if class_weight is not None:
         present = weight > 0
         classes, index = np.unique(labels[present], return_inverse=True)
@@ -78,7 +68,7 @@ def weigh(labels: NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats
             )
         with np.errstate(over="ignore"):
             weight[present] *= factor[index]
-        _refuse_bad_weights(weight, "sample_weight times class_weight")
+        _refuse_bad_weights(weight, f"{name} times class_weight")
     return weight
 
 
@@ -97,7 +87,23 @@ def warn_if_light(weight: Floats, min_samples_leaf: float, leaf_ridge: float) ->
         )
 
 
-def _check_weights(sample_weight: Any, n_rows: int) -> Floats:
+def weigh_others(
+    rows: NDArray[Any], sample_weight: Any, labels: NDArray[Any], weight: Any, class_weight: Any, name: str
+) -> Floats | None:
+    """Multiplicity of rows outside the fit; the factor of a class is that of the rows of the fit."""
+    if class_weight == "balanced":
+        counted = _check_weights(weight, len(labels), "sample_weight")
+        classes = np.unique(labels[counted > 0])
+        factor = compute_class_weight(
+            class_weight, classes=classes, y=labels[counted > 0], sample_weight=counted[counted > 0]
+        )
+        class_weight = dict(zip(classes.tolist(), factor.tolist(), strict=True))
+    if class_weight is not None:
+        class_weight = {label: f for label, f in class_weight.items() if (rows == label).any()}
+    return weigh(rows, sample_weight, class_weight, name)
+
+
+def _check_weights(sample_weight: Any, n_rows: int, name: str) -> Floats:
     """Make a new array of one weight a row, checked."""
     if sample_weight is None or isinstance(sample_weight, Real):
         weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
@@ -108,13 +114,11 @@ def _check_weights(sample_weight: Any, n_rows: int) -> Floats:
             copy=True,
             ensure_2d=False,
             ensure_all_finite=False,
-            input_name="sample_weight",
+            input_name=name,
         )
     if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; it must be ({n_rows},), one weight a row of X"
-        )
-    _refuse_bad_weights(weight, "sample_weight")
+        raise ValueError(f"{name} has shape {weight.shape}; it must be ({n_rows},), one weight a row of X")
+    _refuse_bad_weights(weight, name)
     return weight
 
 
@@ -127,3 +131,6 @@ def _refuse_bad_weights(weight: Floats, name: str) -> None:
         raise ValueError(f"{name}[{i}] is {weight[i]}; weights must be finite")
     if not weight.any():
         raise ValueError(f"{name} is zero on every row; one weight at least must be above zero")
+    with np.errstate(over="ignore"):
+        if np.isinf(weight.sum()):
+            raise ValueError(f"{name} sums to more than float64 can hold; divide the weights by a constant")

@@ -8,7 +8,7 @@ or in all nodes, summed along the path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -186,6 +186,26 @@ def to_tree(
         feature, threshold, left, right, value, missing_left.astype(bool), is_categorical, categories,
         category_start, count.astype(np.float64) * unit, gain,
     )  # fmt: skip
+
+
+def splits_of(tree: Tree, bins: Bins) -> Iterator[tuple[int, int, int, int, NDArray[np.uint8]]]:
+    """Give the splits of a tree in the order they were made, as ``Shard.split`` takes them.
+
+    `bins` are those that the tree was grown on; ValueError if a threshold is none of their edges.
+    """
+    for node in np.flatnonzero(tree.feature >= 0)[np.argsort(tree.left[tree.feature >= 0])]:
+        column = int(tree.feature[node])
+        n_bins = int(bins.n_bins[column])
+        goes_left = np.ones(n_bins + 1, np.uint8)
+        if tree.is_categorical[node]:
+            right = tree.categories[tree.category_start[node] : tree.category_start[node + 1]]
+            goes_left[bins.level_bin[bins.level_start[column] : bins.level_start[column + 1]][right]] = 0
+        else:
+            edges = bins.edges[bins.edge_start[column] : bins.edge_start[column + 1]]
+            (last_left,) = np.flatnonzero(edges == tree.threshold[node])
+            goes_left[last_left + 1 :] = 0
+        goes_left[n_bins] = tree.missing_left[node]
+        yield int(node), int(tree.left[node]), int(tree.right[node]), column, goes_left
 
 
 def _levels_of(

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More than two classes: a binary problem for each, in step, and probabilities from their scores.
+
+This is AdaBoost.MH with class-wise steps: the problem of class k is "k or not", over the same bins. In each
+round every class that has not ended grows a tree and takes a step of its own; one that has ended adds a root
+of value 0 with coefficient 0, so that round j is the same round for all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tadaboost import losses
+from tadaboost.tree import Tree
+
+__all__ = ["ClassRuns", "probabilities", "root_only"]
+
+Array = NDArray[np.float64]
+
+_CHUNK = 1 << 16  # rows of scores looked at together: their temporaries stay in the cache
+
+
+class ClassRuns:
+    """A fit of K > 2 classes under way: a run for each, with the interface of one.
+
+    Parameters
+    ----------
+    runs : list of rounds.Run or generic.GenericRun
+        In the order of the classes.
+
+    Attributes
+    ----------
+    stop_reason : str or None
+        That of the class which went on longest; None while one of them goes on.
+    """
+
+    def __init__(self, runs: list[Any]) -> None:
+        self.runs = runs
+        self.n_rounds = 0
+        self.stop_reason: str | None = None
+
+    def step(self) -> None:
+        """Do a round of every class that has not ended."""
+        going = [run for run in self.runs if run.stop_reason is None]
+        for run in going:
+            run.step()
+        self.n_rounds = max(len(run.alphas) for run in self.runs)
+        if all(run.stop_reason for run in self.runs):
+            reasons = [run.stop_reason for run in going]
+            self.stop_reason = "n_estimators" if "n_estimators" in reasons else reasons[0]
+
+    def only_tree(self) -> tuple[tuple[Tree, ...], Array]:
+        """Grow one tree for each class; give them and their mean tempered losses."""
+        trees, of_trees = zip(*(run.only_tree() for run in self.runs), strict=True)
+        return trees, np.array(of_trees)
+
+    @property
+    def trees(self) -> list[tuple[Tree, ...]]:
+        """The trees of each round, one a class; empty with a weak learner of another kind."""
+        if not self.runs[0].trees:
+            return []
+        columns = [self._padded(run.trees, root_only(run.trees[0])) for run in self.runs]
+        return list(zip(*columns, strict=True))
+
+    @property
+    def estimators(self) -> list[tuple[Any, ...]]:
+        """The weak learners of each round; a class that has ended repeats its last, with coefficient 0."""
+        columns = [self._padded(run.estimators, run.estimators[-1]) for run in self.runs]
+        return list(zip(*columns, strict=True))
+
+    @property
+    def alphas(self) -> list[tuple[float, ...]]:
+        """Coefficients, by round and class."""
+        return list(zip(*(self._padded(run.alphas, 0.0) for run in self.runs), strict=True))
+
+    def rounds(self) -> NDArray[np.void]:
+        """Return the records, of shape (rounds, classes); those after a class's end repeat its last state."""
+        columns = []
+        for run in self.runs:
+            records = run.rounds()
+            rest = np.repeat(records[-1:], self.n_rounds - len(records))
+            for name, value in (("rho", 0.0), ("mu", 0.0), ("alpha", 0.0), ("Z", 1.0), ("n_nonfinite", 0)):
+                rest[name] = value
+            columns.append(np.concatenate([records, rest]))
+        return np.stack(columns, axis=1)
+
+    def weights(self) -> Array:
+        """Return the co-densities, of shape (rounds + 1, rows, classes)."""
+        columns = []
+        for run in self.runs:
+            of_class = run.weights()
+            rest = np.repeat(of_class[-1:], self.n_rounds + 1 - len(of_class), axis=0)
+            columns.append(np.concatenate([of_class, rest]))
+        return np.stack(columns, axis=2)
+
+    def latest(self) -> list[tuple[Any, float]]:
+        """Return the weak learner and the coefficient of each class in the last round; 0: it has ended."""
+        return [run.latest()[0] if len(run.alphas) == self.n_rounds else (None, 0.0) for run in self.runs]
+
+    def latest_loss(self) -> float:
+        """Return the training loss, its mean over the classes."""
+        return float(np.mean([run.latest_loss() for run in self.runs]))
+
+    def resume(self, weak: list[Any], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+        """Make the first rounds those of an earlier fit; see `rounds.Run.resume`."""
+        for k, run in enumerate(self.runs):
+            run.resume([of_round[k] for of_round in weak], alphas[:, k], records[:, k], reason)
+
+    def _padded(self, values: list[Any], rest: Any) -> list[Any]:
+        return values + [rest] * (self.n_rounds - len(values))
+
+
+def root_only(tree: Tree) -> Tree:
+    """Return the tree that splits nothing and adds nothing, over the rows of `tree`.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    Tree
+        One leaf of value 0.
+    """
+    none = np.array([-1], np.int32)
+    no = np.zeros(1, bool)
+    return Tree(
+        none, np.zeros(1), none, none, np.zeros(1), no, no, np.empty(0, np.int32), np.zeros(2, np.int64),
+        tree.mass[:1], np.zeros(1),
+    )  # fmt: skip
+
+
+def probabilities(scores: Array, t: float) -> Array:
+    """Probabilities of K classes from their scores: inverse_link(H_k + c), with the c that makes the sum 1.
+
+    The sum rises with c, so there is such a c for any scores. For K = 2 and scores H, -H it is 0: the link of
+    two classes. Where a score leads by so much that its class is certain, c is one of many.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (rows, K), K >= 2
+        Finite, in the scale of psi_t.
+    t : float
+        Temperature, below 2.
+
+    Returns
+    -------
+    ndarray of float64 in [0, 1], shape (rows, K)
+        A row sums to 1; a larger score has no smaller probability.
+
+    Examples
+    --------
+    >>> probabilities(np.array([[0.5, 0.5, 0.5], [800.0, 0.0, -800.0], [0.5, -0.5, -9e99]]), t=0.0).round(3)
+    array([[0.333, 0.333, 0.333],
+           [1.   , 0.   , 0.   ],
+           [0.75 , 0.25 , 0.   ]])
+    """
+    out = np.empty(scores.shape)
+    for first in range(0, len(scores), _CHUNK):
+        chunk = scores[first : first + _CHUNK]
+        with np.errstate(over="ignore"):
+            behind = chunk - chunk.max(axis=1, keepdims=True)  # of the leader, 0: nothing cancels later
+        p = losses.inverse_link(behind + _shift(behind, t)[:, None], t)
+        out[first : first + _CHUNK] = p / p.sum(axis=1, keepdims=True)
+    return out
+
+
+def _shift(behind: Array, t: float) -> Array:
+    """Find the c of each row by the Illinois method, halving the bracket where that does not."""
+    n_classes = behind.shape[1]
+    # At c = low the leader has 1/K and no class more; at c = high the two leaders alone sum to 1. The half of
+    # the largest number stands for infinity, which has no middle.
+    low = np.full(len(behind), float(losses.leaf_link(1.0, n_classes - 1.0, t)))
+    high = np.minimum(-0.5 * np.partition(behind, -2, axis=1)[:, -2], 0.5 * np.finfo(np.float64).max)
+    f_low, f_high = _excess(behind, low, t), _excess(behind, high, t)
+    best = np.where(np.abs(f_low) < np.abs(f_high), low, high)
+    open_ = np.flatnonzero((f_low < -_CLOSE) & (f_high > _CLOSE))
+    low, high, f_low, f_high = low[open_], high[open_], f_low[open_], f_high[open_]
+    last = np.zeros(len(open_))  # the side that moved last
+    for i in range(_MOST_STEPS):
+        if len(open_) == 0:
+            break
+        middle = low + 0.5 * (high - low)
+        c = middle if i % 3 == 2 else (low * f_high - high * f_low) / (f_high - f_low)
+        c = np.where((c > low) & (c < high), c, middle)  # NaN too
+        f = _excess(behind[open_], c, t)
+        best[open_] = c
+        up = f > 0.0
+        f_low = np.where(up & (last > 0), 0.5 * f_low, np.where(up, f_low, f))
+        f_high = np.where(~up & (last < 0), 0.5 * f_high, np.where(up, f, f_high))
+        low, high, last = np.where(up, low, c), np.where(up, c, high), np.where(up, 1.0, -1.0)
+        far = (np.abs(f) > _CLOSE) & (high - low > _ULP * np.maximum(np.abs(low), np.abs(high)))
+        open_, low, high, f_low, f_high, last = (v[far] for v in (open_, low, high, f_low, f_high, last))
+    return best
+
+
+_CLOSE, _ULP = 1e-14, 2.0**-52
+_MOST_STEPS = 400  # about 60 halvings and their attempts; 1,100 binades never need them all
+
+
+def _excess(behind: Array, c: Array, t: float) -> Array:
+    excess: Array = losses.inverse_link(behind + c[:, None], t).sum(axis=1) - 1.0
+    return excess
