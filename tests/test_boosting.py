@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tadaboost import losses, measures
-from tadaboost.boosting import boost, bound_factor, closed_step, normalised_edge
+from tadaboost.boosting import State, boost, bound_factor, closed_step, normalised_edge
 from tadaboost.calculus import exp_t, star
 
 from . import oracle
@@ -536,3 +536,27 @@ def test_no_rounds_is_a_run_without_rounds():
     run = boost(np.empty((0, 3)), [1, -1, 1], 0.5)
     assert run.q.shape == (0, 3)
     np.testing.assert_array_equal(run.score, 0)
+
+
+@pytest.mark.parametrize("t", [0.5, 1.0, 1.2])
+def test_no_coefficient_times_output_exceeds_the_cap(t):
+    state = State(t, np.array([0.4, 0.3, 0.2, 0.1]), 1.0, cap=0.125)
+    assert state.n_capped == 0
+    for u in ([2.0, -0.5, 0.0, 0.1], [-2.0, 0.5, 0.0, -0.1], [0.5, 4.0, 0.0, -0.1]):
+        alpha = state.step(np.array(u), "closed").alpha
+        assert abs(alpha) * max(map(abs, u)) == pytest.approx(0.125)
+        assert state.n_capped == 1
+    assert state.step(np.zeros(4), "closed").alpha == 0
+    assert state.n_capped == 0
+
+
+def test_no_weight_exceeds_the_ceiling():
+    # At t = 1 a weight is e^-(sum of alpha u), until it is cut.
+    state = State(1.0, np.array([0.4, 0.3, 0.2, 0.1]), 1.0, ceiling=1.0)
+    reached = []
+    for u in ([-1.0, -0.25, 0.0, 1.0], [-1.5, -0.5, 0.0, 1.0], [-0.5, -0.5, 0.5, 1.0]):
+        state.step(np.array(u), "unit")
+        reached.append(state.n_capped)
+        log_weights = state.log_e + state.log_loss
+    assert reached == [1, 1, 2]  # one that is at the ceiling counts
+    np.testing.assert_allclose(log_weights, [1.0, 1.0, -0.5, -3.0], rtol=1e-14)

@@ -110,6 +110,7 @@ def test_a_mean_with_a_zero_is_zero_up_to_order_0_and_a_share_of_the_other_above
     np.testing.assert_array_equal(calc.power_mean(0.0, 3.0, [-np.inf, -2.0, -1e-12, 0.0]), 0.0)
     np.testing.assert_allclose(calc.power_mean(0.0, 3.0, [0.5, 1.0, np.inf]), [0.75, 1.5, 3.0], rtol=4 * EPS)
     assert calc.power_mean(0.0, 0.0, 1.0) == 0.0
+    assert calc.power_mean(0.0, np.inf, 0.0) == 0.0
 
 
 def test_products_of_numbers_whose_powers_overflow_are_right():
@@ -182,5 +183,11 @@ def test_log_ratio_survives_a_quotient_that_overflows():
     np.testing.assert_allclose(
         calc.log_ratio([1e300, 1e-300], [1e-300, 1e300]), [600 * np.log(10), -600 * np.log(10)]
     )
-    assert calc.log_half(30.5) == pytest.approx(np.log((1 + np.exp(30.5)) / 2), rel=4 * EPS)
+    assert calc.log_half(30.5) == pytest.approx(np.log((1 + np.exp(30.5)) / 2), rel=2 * EPS, abs=0)
+    np.testing.assert_allclose(calc.log_ratio(1e300, 3e300), -np.log(3), rtol=4 * EPS)
     assert calc.log_half(800.0) == pytest.approx(800 - np.log(2), rel=4 * EPS)
+
+
+def test_log_ratio_keeps_the_digits_of_a_small_difference():
+    np.testing.assert_allclose(calc.log_ratio(3 + 2.0**-25, 3.0), np.log1p(2.0**-25 / 3), rtol=4 * EPS)
+    np.testing.assert_allclose(calc.log_ratio(3.0, 3 + 2.0**-25), -np.log1p(2.0**-25 / 3), rtol=4 * EPS)

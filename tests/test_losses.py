@@ -275,7 +275,7 @@ def test_the_closed_step_of_a_perfect_edge_reaches_the_clamp():
 
 def test_edges_that_leave_the_interval_by_rounding_count_as_its_ends():
     assert losses.k_t(1 + 4 * EPS, 0.5) == 0.0
-    assert losses.mu_closed(1 + 4 * EPS, 1.0, 0.5) == 2.0
+    assert losses.mu_closed([1 + 4 * EPS, -1 - 4 * EPS], 1.0, 0.5).tolist() == [2.0, -2.0]
 
 
 def test_nothing_jumps_at_t_equal_to_1():
@@ -317,8 +317,16 @@ def test_star_is_the_exponent_of_the_co_simplex():
         (lambda: losses.rounds_needed(0.0, 0.1, 0.5), r"^gamma must be in \(0, 1\], got 0\.0$"),
         (lambda: losses.rounds_needed(0.1, 2.0, 0.5), r"^error must be in \(0, 1\], got 2\.0$"),
         (lambda: losses.rounds_needed(0.1, 0.1, [0.5, -1.0]), r"^t must be >= 0, got -1\.0$"),
+        (lambda: losses.bayes_risk(0.5, [0.5, 3.0]), r"^t must be <= 2, got 3\.0$"),
+        (lambda: losses.rounds_needed([0.5, 0.0], 0.1, 0.5), r"^gamma must be in \(0, 1\], got 0\.0$"),
+        (lambda: losses.leaf_link([1.0, -1.0], 1.0, 0.5), r"^w_pos must be >= 0, got -1\.0$"),
+        (lambda: losses.k_t([0.5, -1.1], 0.5), r"^rho must be in \[-1, 1\], got -1\.1$"),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_the_ends_of_the_fractions_are_allowed():
+    np.testing.assert_array_equal(losses.rounds_needed(1.0, [1.0, np.exp(-0.9)], 1.0), [0.0, 2.0])

@@ -340,3 +340,13 @@ def test_clipped_sums_depend_on_the_order_and_have_none_with_the_plain_sum():
 def test_a_value_out_of_range_is_refused_by_name(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_for_t_above_1_the_search_stays_before_the_first_pole():
+    # The row of edge -1 becomes infinite at mu = 2, and the edge is still positive at half of that.
+    u, n, t = np.array([1.0, -1.0, -0.1]), np.array([10.0, 1.0, 1.0]), 1.5
+    log_q = np.zeros(3)
+    mu, status, log_new = measures.solve_projection(log_q, u, t, n)
+    assert status == "ok"
+    assert 1 < mu < 2
+    assert np.sum(n * np.exp(log_new) * u) == pytest.approx(0, abs=1e-12)

@@ -445,24 +445,20 @@ def _zero_edge(log_q: Array, u: Array, t: float, n: Array) -> float:
 def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -> tuple[float, float, float]:
     """Interval on which a positive, decreasing edge crosses 0, and the natural length of a step."""
     scale = 1.0 / float(np.max(slope[np.isfinite(slope)]))
-    if s > 0:  # past this every row of positive u is off
-        cap = (1.0 + 1e-15) / (s * float(np.min(slope[u > 0])))
-    elif s < 0:  # here the first row of negative u becomes infinite
-        cap = 1.0 / (-s * float(np.max(slope[u < 0])))
-    else:
-        cap = np.inf
-    low, high = 0.0, min(scale, cap)  # for t in (1, 2) scale is the smaller
+    # At t > 1 the first row of negative u becomes infinite at the cap, which is beyond the scale.
+    cap = 1.0 / (-s * float(np.max(slope[u < 0]))) if s < 0 else np.inf
+    low, high = 0.0, scale
     while edge(high) > 0:
-        low, high = high, min(2 * high, cap if s > 0 else (high + cap) / 2)
+        low, high = high, min(2 * high, (high + cap) / 2)
         if low == high:
             break
     return low, high, scale
 
 
 def _slope(log_q: Array, u: Array, s: float) -> Array:
-    """|u| / q^(1-t): how fast a step moves a weight, relatively; inf for a row that is off at t < 1."""
+    """|u| / q^(1-t): how fast a step moves a weight, relatively; not finite where q = 0 at t < 1."""
     with limits():
-        return np.where(u == 0, 0.0, np.abs(u) * np.exp(-s * log_q))
+        return np.abs(u) * np.exp(-s * log_q)
 
 
 def _rows(name: str, value: ArrayLike) -> Array:
