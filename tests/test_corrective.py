@@ -387,6 +387,9 @@ def test_a_learning_rate_goes_part_of_the_way(X_y):
     model = fit(X, y, STUMP, learning_rate=0.3, n_estimators=30)
     assert np.all(np.diff(model.rounds_["loss"]) <= 1e-12)
     np.testing.assert_array_equal(model.rounds_["bound"], model.rounds_["loss"])
+    charged = fit(X, y, STUMP, learning_rate=0.3, margin=0.05)
+    margins = (2 * y - 1) * charged.decision_function(X) - 0.05 * np.sum(np.abs(charged.estimator_weights_))
+    assert charged.rounds_["loss"][-1] == pytest.approx(np.mean(tempered_exp_loss(margins, 0.5)), rel=1e-12)
 
 
 @pytest.mark.parametrize("t", [0.0, 0.5, 1.0])

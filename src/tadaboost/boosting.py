@@ -384,14 +384,15 @@ class State:
 
         All 0 where the charge is not worth it: |alpha| has a kink at 0, and 0 is then the best coefficient.
         """
-        charge = self.margin * float(np.max(np.abs(u), initial=0.0))
+        size = float(np.max(np.abs(u)))
+        charge = self.margin * size
         if leveraging == "unit":
             return u - charge
-        q = self.omega * np.exp(self.log_e - np.max(self.log_e))
-        edge, least = float(np.sum(q * u)), charge * float(np.sum(q))
-        if leveraging == "corrective":  # what a repeated hypothesis has left is the solver's rounding
-            least += NO_EDGE * float(np.max(np.abs(u), initial=0.0)) * float(np.sum(q))
-        return u - math.copysign(charge, edge) if abs(edge) > least else np.zeros_like(u)
+        q = self.omega * np.exp(self.log_e)
+        edge = float(np.sum(q * u) / np.sum(q))
+        # What a repeated hypothesis has left after a correction is the solver's rounding.
+        rounding = NO_EDGE * size if leveraging == "corrective" else 0.0
+        return u - math.copysign(charge, edge) if abs(edge) > charge + rounding else np.zeros_like(u)
 
     def _correct(self, alpha_scale: float) -> tuple[float, str, Array]:
         """`_new_weights` of a corrective step, which moves all coefficients."""
@@ -401,8 +402,10 @@ class State:
         alpha, log_e = best.alpha, best.log_e
         largest = float(np.max(np.abs(alpha) * size))
         self.n_capped = int(largest > self.cap)
+        if self.n_capped:
+            alpha = alpha * (self.cap / largest)
         if self.n_capped or self.rate != 1.0:
-            alpha = before + self.rate * (alpha * min(1.0, self.cap / max(largest, 1e-300)) - before)
+            alpha = before + self.rate * (alpha - before)
             log_e = log_weights(alpha @ self.edges - self.margin * float(np.abs(alpha) @ size), self.t)
         self.coefficients = alpha
         # The weights are those of the sums, not of the last ones: only the loss so far is taken out of them.
