@@ -11,6 +11,8 @@ void bind_data(nb::module_& m);    // bins, codes, Forest
 
 NB_MODULE(_core, m) {
   m.doc() = "Loops over arrays; the Python modules say what they mean.";
+  // Python may end with models alive; that is no fault to print a report about.
+  nanobind::set_leak_warnings(false);
 #ifdef NDEBUG
   m.attr("debug") = false;
 #else
