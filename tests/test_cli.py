@@ -149,7 +149,7 @@ def test_columns_in_another_order_and_additional_ones_predict_the_same(run, fitt
 
 def test_a_file_gzip_parquet_and_standard_input_predict_the_same(run, fitted, folder):
     text = (folder / "data.csv").read_bytes()
-    (folder / "data.csv.gz").write_bytes(gzip.compress(text))
+    (folder / "data.csv.gz").write_bytes(gzip.compress(text, mtime=0))
     pl.read_csv(text, try_parse_dates=True).write_parquet(folder / "data.parquet")
     expected = run("predict", fitted, "data.csv", "--proba").stdout
     assert run("predict", fitted, "data.csv.gz", "--proba").stdout == expected

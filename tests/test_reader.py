@@ -128,7 +128,10 @@ def test_parquet_keeps_its_types_and_counts_rows_from_one(tmp_path):
         ("a,,b\n1,2,3\n", r"^data\.csv: line 1: column 2 has no name; give it one or remove it$"),
         (b"a,b\n1,2\n3,\xe9\n", r"^data\.csv: line 3: byte 0xe9 is not UTF-8; save the file as UTF-8 text$"),
         (b"a,b\n1,\x00\n", r"^data\.csv: line 2: holds a zero byte; is it a text file\?$"),
-        (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:30], r"^data\.csv: the gzip data is damaged or cut short$"),
+        (
+            gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:30],
+            r"^data\.csv: the gzip data is damaged or cut short$",
+        ),
         (b"PAR1 and no more", r"^data\.csv: cannot be read as Parquet: "),
     ],
 )
