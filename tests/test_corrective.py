@@ -185,7 +185,7 @@ def test_single_steps_forget_what_rows_have_beyond_the_clamp_and_may_end_higher(
 @pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
 def test_a_repeated_hypothesis_gets_nothing(t, margin):
     H, y, weight = game(0)
-    run = boost(np.vstack([H, H[:2], -H[:1]]), y, t, weight, "corrective", margin)
+    run = boost(np.vstack([H, 1e-9 * H[:2], -1e9 * H[:1]]), y, t, weight, "corrective", margin)
     np.testing.assert_array_equal(run.alpha[5:], 0.0)
     np.testing.assert_array_equal(run.rho[5:], 0.0)
     np.testing.assert_allclose(run.Z[5:], 1.0, rtol=1e-14)
@@ -232,7 +232,33 @@ def test_solutions_do_not_depend_on_where_the_search_starts():
             assert near.status == far.status == "ok"
 
 
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
+def test_a_round_records_the_coefficient_that_it_chose(t):
+    H, y, weight = game(0)
+    run = boost(H, y, t, weight, "corrective")
+    loss_before = np.append(1.0, run.loss[:-1])
+    unit = (weight.sum() * loss_before) ** (1 - float(star(t)))
+    chosen = [boost(H[: j + 1], y, t, weight, "corrective").alpha[-1] for j in range(len(H))]
+    np.testing.assert_allclose(run.mu * unit, chosen, rtol=1e-9)
+
+
 # Margins.
+
+
+@pytest.mark.parametrize("rule", ["closed", "exact", "corrective"])
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
+def test_a_hypothesis_gets_a_coefficient_where_its_mean_edge_is_above_the_margin(t, rule):
+    seen = set()
+    for seed in range(20):
+        H, y, weight = game(seed)
+        run = boost(H, y, t, weight, rule, 0.2)
+        before = np.vstack([weight / weight.sum(), run.p[:-1]])
+        for j in range(len(run.rho)):
+            edge = mean_edges(before[j], t, (H * y)[j : j + 1], weight)[0]
+            if abs(abs(edge) - 0.2) > 1e-9:
+                assert (run.mu[j] != 0.0) == (abs(edge) > 0.2)
+                seen.add(abs(edge) > 0.2)
+    assert seen == {False, True}
 
 
 def test_at_1_the_exact_step_with_a_margin_is_that_of_adaboost_rho():
