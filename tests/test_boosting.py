@@ -560,3 +560,13 @@ def test_no_weight_exceeds_the_ceiling():
         log_weights = state.log_e + state.log_loss
     assert reached == [1, 1, 2]  # one that is at the ceiling counts
     np.testing.assert_allclose(log_weights, [1.0, 1.0, -0.5, -3.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("log_lent", [700.0, 700.5])
+def test_from_e_to_the_700_on_a_lent_weight_is_infinite(log_lent):
+    lent = math.exp(log_lent)
+    assert normalised_edge(0.5, 1.0, 1.0, lent, lent, 1.0, t=0.0)[1] == math.inf
+    assert bound_factor(0.5, lent, 1.0, 1.0, t=1.0) == math.inf
+    lent = math.exp(699.0)
+    assert normalised_edge(0.5, 1.0, 1.0, lent, lent, 1.0, t=0.0)[1] == pytest.approx(lent)
+    assert bound_factor(0.5, lent, 1.0, 1.0, t=1.0) < math.inf
