@@ -236,12 +236,14 @@ class Trial:
         return bool(failed), failed, took
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        """Tests of the module itself come first, quick before slow; the last ones that noticed before all."""
+        """Quick tests come first, of these the module's own; before all the last ones that noticed."""
         failed, by, took = self.forked(unchanged(self.module), session.items)
         if failed:
             sys.exit(f"without a mutation of {self.module}, this fails: {by}")
         own = f"tests/test_{self.module}.py"
-        items = sorted(session.items, key=lambda x: (own not in x.nodeid, took[x.nodeid]))
+        items = sorted(
+            session.items, key=lambda x: (took[x.nodeid] > 0.2, own not in x.nodeid, took[x.nodeid])
+        )
         for mutant in self.chosen:
             caught, by, _ = self.forked(mutant, items)
             self.verdict(mutant, caught, by)
