@@ -570,3 +570,30 @@ def test_from_e_to_the_700_on_a_lent_weight_is_infinite(log_lent):
     lent = math.exp(699.0)
     assert normalised_edge(0.5, 1.0, 1.0, lent, lent, 1.0, t=0.0)[1] == pytest.approx(lent)
     assert bound_factor(0.5, lent, 1.0, 1.0, t=1.0) < math.inf
+
+
+@pytest.mark.parametrize("rule", ["closed", "exact", "corrective"])
+def test_a_margin_does_not_depend_on_the_unit_of_the_outputs(rule):
+    u, unit = np.array([[1.0, -0.5, 0.5, -1.0], [-1.0, 1.0, 1.0, 0.5]]), 2.0**-50
+    states = [State(0.5, np.array([0.4, 0.3, 0.2, 0.1]), 1.0, margin=0.05) for _ in range(2)]
+    for row in u:
+        large, small = states[0].step(row, rule), states[1].step(row * unit, rule)
+        assert large.alpha > 0.01
+        assert small.alpha * unit == pytest.approx(large.alpha, rel=1e-9)
+    np.testing.assert_allclose(states[1].log_e, states[0].log_e, atol=1e-9)
+
+
+@pytest.mark.parametrize("cap", [0.125, math.inf])
+def test_the_loss_of_corrective_steps_is_that_of_their_coefficients_less_the_margin(cap):
+    t, omega, margin = 0.5, np.array([0.4, 0.3, 0.2, 0.1]), 0.05
+    state = State(t, omega, 1.0, rate=0.5, cap=cap, margin=margin)
+    H = np.array([[2.0, -1.0, 1.0, -2.0], [-1.0, 1.0, 1.0, 0.5]])
+    size = np.max(np.abs(H), axis=1)
+    for j, u in enumerate(H, 1):
+        alpha = state.step(u, "corrective").alpha
+        sums = state.coefficients @ H[:j] - margin * np.abs(state.coefficients) @ size[:j]
+        assert state.log_loss == pytest.approx(np.log(np.sum(omega * exp_t(-sums, t) ** (2 - t))))
+        assert alpha == pytest.approx(state.coefficients[-1]) != 0
+        assert state.n_capped == (cap < math.inf)
+        if j == 1 and state.n_capped:
+            assert abs(alpha) * size[0] == pytest.approx(cap / 2)  # the rate comes after the cap
