@@ -216,6 +216,12 @@ void init_forest(Forest* self, nb::object n_columns_, nb::object tree_start_, nb
   const auto value = vector<double>(value_, "value", "float64");
   const auto missing_left = vector<bool>(missing_left_, "missing_left", "bool");
   const auto is_categorical = vector<bool>(is_categorical_, "is_categorical", "bool");
+  // A byte that is neither 0 nor 1, as a damaged file may hold, is no bool: reading it as one is undefined.
+  for (const auto* flags : {&missing_left, &is_categorical}) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(flags->data());
+    for (std::size_t i = 0; i < flags->size(); ++i)
+      require(bytes[i] <= 1, "missing_left, is_categorical: entries must be 0 or 1");
+  }
   const auto categories = vector<std::int32_t>(categories_, "categories", "int32");
   const auto category_start = vector<std::int64_t>(category_start_, "category_start", "int64");
   // std::invalid_argument of the constructor becomes ValueError.

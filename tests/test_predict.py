@@ -351,3 +351,22 @@ def test_one_level_of_two_billion_costs_no_memory():
     X = np.zeros((4, N_COLUMNS))
     X[:, 2] = [1, 2**31 - 1, 2**31 - 2, 2**31]
     assert Forest(**arrays).apply(X, 1)[:, 1].tolist() == [2, 2, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["missing_left", "is_categorical"])
+def test_a_byte_that_is_no_truth_value_is_refused(name):
+    arrays = {
+        "tree_start": np.array([0, 1]),
+        "feature": np.array([-1], np.int32),
+        "threshold": np.zeros(1),
+        "left": np.array([-1], np.int32),
+        "right": np.array([-1], np.int32),
+        "value": np.ones(1),
+        "missing_left": np.zeros(1, bool),
+        "is_categorical": np.zeros(1, bool),
+        "categories": np.empty(0, np.int32),
+        "category_start": np.zeros(2, np.int64),
+    }
+    arrays[name] = np.array([8], np.uint8).view(bool)  # as a damaged file may hold
+    with pytest.raises(ValueError, match="entries must be 0 or 1"):
+        _core.Forest(1, *arrays.values())
