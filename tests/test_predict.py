@@ -369,4 +369,4 @@ def test_a_byte_that_is_no_truth_value_is_refused(name):
     }
     arrays[name] = np.array([8], np.uint8).view(bool)  # as a damaged file may hold
     with pytest.raises(ValueError, match="entries must be 0 or 1"):
-        _core.Forest(1, *arrays.values())
+        Forest(1, *arrays.values())
