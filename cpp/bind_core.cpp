@@ -69,24 +69,26 @@ void check_exponent(int exponent) {
 }
 
 nb::object histogram_array(const Histogram& h) {
-  static_assert(sizeof(Cell) == 2 * sizeof(std::uint64_t));
-  const auto* first = reinterpret_cast<const std::uint64_t*>(h.data());
-  return to_numpy(std::vector<std::uint64_t>(first, first + 2 * h.size()), {2, h.size() / 2, 2});
+  std::vector<std::uint64_t> out;
+  for (std::size_t i = 0; i < h.size(); ++i) {
+    const Cell cell = h[i];
+    out.insert(out.end(), {cell.weight, cell.count});
+  }
+  return to_numpy(std::move(out), {2, h.size() / 2, 2});
 }
 
 Histogram histogram_from(const Grower& grower, Array<const std::uint64_t, 3> array) {
   require(array.shape(0) == 2 && array.shape(1) == grower.layout().size() && array.shape(2) == 2,
           "histogram: shape must be (2, codes of all columns, 2)");
-  Histogram h(2 * grower.layout().size());
-  for (std::size_t i = 0; i < h.size(); ++i) h[i] = {array.data()[2 * i], array.data()[2 * i + 1]};
-  return h;
+  return {std::vector<std::uint64_t>(array.data(), array.data() + array.size()), false};
 }
 
 nb::object shard_histogram(Shard& shard, std::int32_t node) {
   check_node(shard, node, "node: no such node in this shard");
-  Histogram h(2 * shard.layout().size());
+  Histogram h;
   {
     nb::gil_scoped_release released;
+    h.clear(2 * shard.layout().size(), shard.packs());
     shard.histogram(node, h);
   }
   return histogram_array(h);
@@ -230,13 +232,13 @@ nb::object grow_here(Grower& grower, Shard& shard) {
   require(shard.n_nodes() == 1, "shard: needs begin_tree before each tree");
   {
     nb::gil_scoped_release released;
-    Histogram h = grower.spare();
+    Histogram h = grower.spare(shard.packs());
     shard.histogram(0, h);
     grower.begin(std::move(h), shard.pool());
     for (Request r; grower.next(r);) {
       shard.split(r.node, r.left, r.right, r.split.column, {r.goes_left.data(), r.goes_left.size()});
       if (r.build < 0) continue;
-      Histogram built = grower.spare();
+      Histogram built = grower.spare(shard.packs());
       shard.histogram(r.build, built);
       grower.supply(std::move(built), shard.pool());
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "exact_sum.hpp"
 
@@ -47,6 +48,15 @@ struct ChildLimits {
 struct Totals {
   double positive, negative, count;
 };
+inline bool admits(const ChildLimits& limits, const Totals& total, double a, double b, double count) {
+  const double c = total.positive - a, d = total.negative - b, other = total.count - count;
+  const double least_count = count < other ? count : other;
+  const double left = a + b, right = c + d, least_mass = left < right ? left : right;
+  const double least_left = a < b ? a : b, least_right = c < d ? c : d;
+  const double least_class = least_left < least_right ? least_left : least_right;
+  return (least_count >= limits.least_count) & (least_mass >= limits.least_mass) &
+         (least_class >= limits.least_class);
+}
 
 // loss[i] = 2 M_{t-1}(a, b) + 2 M_{t-1}(total - a, total - b), equation (20) in its homogeneous form, for
 // left children with masses a[i], b[i] and counts[i]; infinite where a child breaks the limits. Returns the
@@ -54,6 +64,16 @@ struct Totals {
 double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                    const ChildLimits& limits, double s, double* loss);
 double risk(double a, double b, double s);
+
+// The same in single precision, several times as fast: within a share split_noise(s) of loss[i]; infinite
+// where a child breaks the limits. Where s is so small that this would say little, split_noise is infinite.
+double split_noise(double s);
+float estimate_block(const double* a, const double* b, const double* counts, std::size_t n,
+                     const Totals& total, const ChildLimits& limits, double s, float* loss);
+
+// The weights and the sum of counts of packed cells of both classes (histogram.hpp), as doubles.
+void unpack_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n, double* a,
+                  double* b, double* count);
 
 // Least and most of x; how many x[i] are at most, or below, `bound`.
 struct Range {

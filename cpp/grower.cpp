@@ -28,13 +28,13 @@ void Grower::begin(Histogram root, Pool& pool) {
   add_leaf(0, std::move(root), pool);
 }
 
-Histogram Grower::spare() {
+Histogram Grower::spare(bool packed) {
   Histogram h;
   if (!spare_.empty()) {
     h = std::move(spare_.back());
     spare_.pop_back();
   }
-  h.assign(2 * layout_.size(), Cell{});
+  h.clear(2 * layout_.size(), packed);
   return h;
 }
 
@@ -133,7 +133,7 @@ void Grower::supply(Histogram built, Pool& pool) {
   const std::int32_t small = built_, large = other_;
   built_ = other_ = -1;
   if (large >= 0) {
-    for (std::size_t i = 0; i < parent_.size(); ++i) parent_[i] -= built[i];
+    parent_ -= built;
     add_leaf(large, std::move(parent_), pool);
   } else {
     spare_.push_back(std::move(parent_));

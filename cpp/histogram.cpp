@@ -7,16 +7,6 @@
 namespace tada {
 namespace {
 
-#if defined(__GNUC__)
-using Pair = std::uint64_t __attribute__((vector_size(16), may_alias));
-inline Pair pair_of(const Cell& c) { return Pair{c.weight, c.count}; }
-inline void add_pair(Cell& cell, Pair p) { *reinterpret_cast<Pair*>(&cell) += p; }
-#else
-using Pair = Cell;
-inline Pair pair_of(const Cell& c) { return c; }
-inline void add_pair(Cell& cell, const Pair& p) { cell += p; }
-#endif
-
 constexpr std::size_t kAhead = 16;  // rows between the prefetch of a row's codes and their use
 
 inline void prefetch(const void* p) {
@@ -27,40 +17,58 @@ inline void prefetch(const void* p) {
 #endif
 }
 
-template <class Code, class CellOf>
+// What a row adds to a cell: one word, or weight and count beside each other (one 16-byte addition).
+struct Word {
+  static constexpr std::size_t kWords = 1;
+  std::uint64_t x;
+  explicit Word(const Cell& cell) : x(packed(cell)) {}
+  void add_to(std::uint64_t* cell) const { *cell += x; }
+};
+struct Pair {
+  static constexpr std::size_t kWords = 2;
+#if defined(__GNUC__)
+  using Two = std::uint64_t __attribute__((vector_size(16), may_alias, aligned(8)));
+  Two x;
+  explicit Pair(const Cell& cell) : x{cell.weight, cell.count} {}
+  void add_to(std::uint64_t* cell) const { *reinterpret_cast<Two*>(cell) += x; }
+#else
+  Cell x;
+  explicit Pair(const Cell& cell) : x(cell) {}
+  void add_to(std::uint64_t* cell) const { cell[0] += x.weight, cell[1] += x.count; }
+#endif
+};
+
+template <class Term, class Code, class CellOf>
 void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-              std::size_t first, std::size_t last, View<Cell> out, CellOf cell_of) noexcept {
+              std::size_t first, std::size_t last, View<std::uint64_t> out, CellOf cell_of) noexcept {
   const std::size_t* start = layout.start.data();
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) prefetch(codes.data + rows[i + kAhead] * codes.stride + first);
     assert(rows[i] < codes.n_rows);
     const Code* row = codes.data + rows[i] * codes.stride;  // size_t: 32 bits overflow at 2^32 codes
-    const Pair cell = cell_of(i);
+    const Term term(cell_of(i));
     // Row by row although `out` is column by column: in a small leaf the row's cache line is the only thing
     // that has to come from memory.
     for (std::size_t c = first; c < last; ++c) {
       assert(row[c] < layout.n_codes(c));
-      add_pair(out[start[c] + row[c]], cell);
+      term.add_to(&out[Term::kWords * (start[c] + row[c])]);
     }
   }
 }
 
-// Many rows of byte codes: weight and count packed in one word, a column every 256 words, so that an update
-// is one 8-byte addition and the buffer of a few dozen columns stays in the nearest cache. The count has the
-// low 16 bits and weights are below 2^31, so a word holds the sum of 2^16 - 1 rows; then the words go to the
-// cells.
-constexpr std::size_t kPackedRows = (1 << 16) - 1;
-
-void add_packed(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows,
-                View<const std::uint32_t> weight, std::size_t first, std::size_t last,
-                View<std::uint64_t> words) noexcept {
+// Many rows of byte codes: weight and count in one word, a column every 256 words, so that an update is one
+// 8-byte addition at an address that needs no table.
+template <int kBits>
+void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows,
+                   View<const std::uint32_t> weight, std::size_t first, std::size_t last,
+                   View<std::uint64_t> buffer) noexcept {
   const std::size_t n_columns = last - first;
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) prefetch(codes.data + rows[i + kAhead] * codes.stride + first);
     assert(rows[i] < codes.n_rows);
     const std::uint8_t* row = codes.data + rows[i] * codes.stride + first;
-    const std::uint64_t x = std::uint64_t{weight[i]} << 16 | 1;
-    std::uint64_t* out = words.data;
+    const std::uint64_t x = std::uint64_t{weight[i]} << kBits | 1;
+    std::uint64_t* out = buffer.data;
     std::size_t c = 0;
     for (; c + 8 <= n_columns; c += 8, out += 8 * 256) {  // one load for eight codes
       std::uint64_t eight;
@@ -81,14 +89,38 @@ void add_packed(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> r
   }
 }
 
-void unpack(View<std::uint64_t> words, const Layout& layout, std::size_t first, std::size_t last,
-            View<Cell> out) {
+// Empties the buffer into the histogram.
+template <int kBits>
+void drain(View<std::uint64_t> buffer, const Layout& layout, std::size_t first, std::size_t last, Cells out) {
+  constexpr std::uint64_t kCount = (std::uint64_t{1} << kBits) - 1;
   for (std::size_t c = first; c < last; ++c) {
-    std::uint64_t* column = words.data + (c - first) * 256;
-    for (std::size_t code = 0; code < layout.n_codes(c); ++code) {
-      out[layout.start[c] + code] += Cell{column[code] >> 16, column[code] & 0xffff};
-      column[code] = 0;
+    std::uint64_t* column = buffer.data + (c - first) * 256;
+    const std::size_t n = layout.n_codes(c), start = layout.start[c];
+    if (out.is_packed) {
+      for (std::size_t code = 0; code < n; ++code) out.words[start + code] += column[code];
+    } else {
+      for (std::size_t code = 0; code < n; ++code) {
+        out.words[2 * (start + code)] += column[code] >> kBits;
+        out.words[2 * (start + code) + 1] += column[code] & kCount;
+      }
     }
+    std::fill_n(column, n, std::uint64_t{0});
+  }
+}
+
+// Rows of multiplicity 1 and byte codes, by way of the buffer. Where the histogram is not packed, 16 bits of
+// count leave 48 for weights below 2^31: the buffer is drained before it has more rows than that.
+template <int kBits>
+void add_buffered(const RowCodes<std::uint8_t>& codes, const Layout& layout, View<const std::uint32_t> rows,
+                  View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out) {
+  constexpr std::size_t kMost = (std::size_t{1} << kBits) - 1;
+  thread_local std::vector<std::uint64_t> words;
+  words.resize(std::max(words.size(), (last - first) * 256));  // all zero between calls
+  const View<std::uint64_t> buffer{words.data(), words.size()};
+  for (std::size_t begin = 0; begin < rows.size; begin += kMost) {
+    const std::size_t n = std::min(kMost, rows.size - begin);
+    add_to_buffer<kBits>(codes, {rows.data + begin, n}, {weight.data + begin, n}, first, last, buffer);
+    drain<kBits>(buffer, layout, first, last, out);
   }
 }
 
@@ -96,36 +128,36 @@ void unpack(View<std::uint64_t> words, const Layout& layout, std::size_t first, 
 
 template <class Code>
 void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, View<Cell> out) {
+                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out) {
   if constexpr (sizeof(Code) == 1) {
-    // Below that, unpacking the words would cost more than the updates save.
+    // Below that, draining the buffer would cost more than the updates save.
     if (rows.size * (last - first) >= 2 * (layout.start[last] - layout.start[first])) {
-      thread_local std::vector<std::uint64_t> words;
-      words.resize(std::max(words.size(), (last - first) * 256));  // all zero between calls
-      const View<std::uint64_t> view{words.data(), words.size()};
-      for (std::size_t begin = 0; begin < rows.size; begin += kPackedRows) {
-        const std::size_t n = std::min(kPackedRows, rows.size - begin);
-        add_packed(codes, {rows.data + begin, n}, {weight.data + begin, n}, first, last, view);
-        unpack(view, layout, first, last, out);
-      }
-      return;
+      const auto run = out.is_packed ? add_buffered<kCountBits> : add_buffered<16>;
+      return run(codes, layout, rows, weight, first, last, out);
     }
   }
-  add_rows(codes, layout, rows, first, last, out, [&](std::size_t i) { return pair_of({weight[i], 1}); });
+  const auto run = [&](std::size_t i) { return Cell{weight[i], 1}; };
+  if (out.is_packed)
+    add_rows<Word>(codes, layout, rows, first, last, out.words, run);
+  else
+    add_rows<Pair>(codes, layout, rows, first, last, out.words, run);
 }
 
 template <class Code>
 void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, View<Cell> out) {
-  add_rows(codes, layout, rows, first, last, out,
-           [&](std::size_t i) { return pair_of(cell_of_row[rows[i]]); });
+                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, Cells out) {
+  const auto cell = [&](std::size_t i) { return cell_of_row[rows[i]]; };
+  if (out.is_packed)
+    add_rows<Word>(codes, layout, rows, first, last, out.words, cell);
+  else
+    add_rows<Pair>(codes, layout, rows, first, last, out.words, cell);
 }
 
 #define TADA_INSTANTIATE(Code)                                                                           \
   template void add_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>,     \
-                                    View<const std::uint32_t>, std::size_t, std::size_t, View<Cell>);    \
+                                    View<const std::uint32_t>, std::size_t, std::size_t, Cells);         \
   template void add_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>, \
-                                        View<const Cell>, std::size_t, std::size_t, View<Cell>);
+                                        View<const Cell>, std::size_t, std::size_t, Cells);
 TADA_INSTANTIATE(std::uint8_t)
 TADA_INSTANTIATE(std::uint16_t)
 

@@ -12,8 +12,8 @@
 
 namespace tada {
 
-// One 16-byte addition and store an update: the label costs nothing (rows are sorted by class), and limits on
-// leaf sizes need the count. 64 bits each: a sum of weights is at most 2^20 times the rows (see Quantum).
+// The label costs nothing (rows are sorted by class), and limits on leaf sizes need the count. 64 bits each:
+// a sum of weights is at most 2^20 times the rows (see Shard::begin_tree).
 struct Cell {
   std::uint64_t weight = 0, count = 0;
   Cell& operator+=(const Cell& o) { return weight += o.weight, count += o.count, *this; }
@@ -29,8 +29,40 @@ struct Layout {
   std::size_t size() const { return start.back(); }
 };
 
-// Both classes: positive cells first, then negative, each in the order of Layout.
-using Histogram = std::vector<Cell>;
+// A cell in one word, where all rows together fit: the count in the low bits, the weight above. Sums and
+// differences of words are those of cells, at half the memory.
+constexpr int kCountBits = 22;
+constexpr std::uint64_t kMostPackedCount = (std::uint64_t{1} << kCountBits) - 1,
+                        kMostPackedWeight = (std::uint64_t{1} << (64 - kCountBits)) - 1;
+inline std::uint64_t packed(const Cell& cell) { return cell.weight << kCountBits | cell.count; }
+inline Cell unpacked(std::uint64_t word) { return {word >> kCountBits, word & kMostPackedCount}; }
+
+// Both classes: positive cells first, then negative, each in the order of Layout. A word a cell when packed,
+// else weight and count in turn.
+struct Histogram {
+  std::vector<std::uint64_t> words;
+  bool is_packed = false;
+
+  // Makes all cells 0.
+  void clear(std::size_t n_cells, bool as_packed) {
+    is_packed = as_packed;
+    words.assign(as_packed ? n_cells : 2 * n_cells, 0);
+  }
+  std::size_t size() const { return is_packed ? words.size() : words.size() / 2; }
+  Cell operator[](std::size_t i) const {
+    return is_packed ? unpacked(words[i]) : Cell{words[2 * i], words[2 * i + 1]};
+  }
+  Histogram& operator-=(const Histogram& o) {
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] -= o.words[i];
+    return *this;
+  }
+};
+
+// The cells of one class in a histogram.
+struct Cells {
+  View<std::uint64_t> words;
+  bool is_packed;
+};
 
 // The codes of all rows, a row after the other: the codes of a row share a cache line.
 template <class Code>
@@ -39,14 +71,14 @@ struct RowCodes {
   std::size_t n_rows, stride;
 };
 
-// out[start[c] + code] += (weight, count) for rows of one class and columns [first, last).
+// Adds (weight, count) to cell start[c] + code, for rows of one class and columns [first, last).
 // Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of
 // the shard. Trusts rows and codes (checked when the shard was made); never throws.
 template <class Code>
 void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, View<Cell> out);
+                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out);
 template <class Code>
 void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, View<Cell> out);
+                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, Cells out);
 
 }  // namespace tada

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "blocks.hpp"
 
@@ -83,9 +84,11 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
       multiplicity_[i] = multiplicity[order_[i]];
       if (!whole) most_fixed_ = i == 0 ? multiplicity_[0] : std::max(most_fixed_, multiplicity_[i]);
       cell_of_row_[i].count = count[order_[i]];
+      total_count_ += cell_of_row_[i].count;
     }
   } else {
     fixed_.resize(n);
+    total_count_ = n;
   }
   state_.assign(n, first_state(s_));
   score_.assign(n, 0.0);
@@ -99,11 +102,13 @@ template Shard::Shard(View<const std::uint16_t>, Layout, View<const std::uint8_t
                       View<const std::uint64_t>, bool, double, std::size_t);
 
 void Shard::begin_tree(int scale_exponent) {
-  const std::size_t n = n_rows();
+  const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
   const double scale = std::ldexp(1.0, scale_exponent);
+  std::vector<std::uint64_t> total(n_chunks, 0);
   auto nearest = [&](double x) { return (x * scale + fast::kRound) - fast::kRound; };  // half to even
-  pool_.run((n + kRowChunk - 1) / kRowChunk, [&](std::size_t chunk) {
+  pool_.run(n_chunks, [&](std::size_t chunk) {
     double e[kBlock];
+    std::uint64_t sum = 0;
     for (std::size_t first = chunk * kRowChunk; first < std::min(n, (chunk + 1) * kRowChunk);
          first += kBlock) {
       const std::size_t size = std::min(kBlock, n - first);
@@ -118,9 +123,13 @@ void Shard::begin_tree(int scale_exponent) {
               static_cast<std::uint64_t>(nearest(e[i])) * static_cast<std::uint64_t>(multiplicity_[row]);
         else
           cell_of_row_[row].weight = static_cast<std::uint64_t>(nearest(e[i] * multiplicity_[row]));
+        sum += unit_ ? fixed_[row] : cell_of_row_[row].weight;
       }
     }
+    total[chunk] = sum;
   });
+  packs_ = total_count_ <= kMostPackedCount &&
+           std::accumulate(total.begin(), total.end(), std::uint64_t{0}) <= kMostPackedWeight;
   NodeRows root;
   root.end[0] = root.begin[1] = n_positive_;
   root.end[1] = n;
@@ -136,7 +145,7 @@ std::vector<double> Shard::log_weights() const {
 
 void Shard::histogram(std::int32_t id, Histogram& out) {
   const NodeRows node = nodes_[static_cast<std::size_t>(id)];
-  const std::size_t n_columns = layout_.n_columns(), n_cells = layout_.size();
+  const std::size_t n_columns = layout_.n_columns();
   const std::size_t work = (node.size(0) + node.size(1)) * n_columns;
   const std::size_t parts =
       work < kWorthThreads || pool_.n_threads() == 1 ? 1 : std::min(n_columns, 2 * pool_.n_threads());
@@ -147,7 +156,8 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
         auto one = [&](std::size_t chunk) {
           const std::size_t k = chunk % 2, part = chunk / 2;
           const std::size_t first = part * n_columns / parts, last = (part + 1) * n_columns / parts;
-          const View<Cell> cells{out.data() + k * n_cells, n_cells};
+          const std::size_t half = out.words.size() / 2;
+          const Cells cells{{out.words.data() + k * half, half}, out.is_packed};
           const View<const std::uint32_t> rows{rows_.data() + node.begin[k], node.size(static_cast<int>(k))};
           if (unit_)
             add_unit_rows(codes, layout_, rows, {fixed_.data() + node.begin[k], rows.size}, first, last,

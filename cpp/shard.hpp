@@ -81,8 +81,9 @@ class Shard {
   double s() const { return s_; }
 
   // Growth.
-  void begin_tree(int scale_exponent);  // fixed-point weights: round(2^scale_exponent e), see class comment
-  void histogram(std::int32_t node, Histogram& out);
+  void begin_tree(int scale_exponent);   // fixed-point weights: round(2^scale_exponent e), see class comment
+  bool packs() const { return packs_; }  // whether the histograms of this tree can be packed
+  void histogram(std::int32_t node, Histogram& out);  // adds to `out`
   void split(std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
              View<const std::uint8_t> goes_left);
 
@@ -105,6 +106,7 @@ class Shard {
   };
   template <class Sums, class F>
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
+  std::uint64_t total_count_ = 0;
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
   void weigh(const std::uint32_t* rows, std::size_t n, double* x) const;
   template <class Id>
@@ -115,7 +117,7 @@ class Shard {
 
   Layout layout_;
   std::variant<CodeTable<std::uint8_t>, CodeTable<std::uint16_t>> codes_;
-  bool unit_, whole_;
+  bool unit_, whole_, packs_ = false;
   double s_;
   std::size_t n_positive_ = 0;
   std::vector<std::uint32_t> order_;         // the row of the caller that each row of ours is

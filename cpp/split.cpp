@@ -20,12 +20,23 @@ struct Candidates {
   std::vector<double> loss;
   std::size_t size = 0;
 
+  std::vector<std::uint64_t> word[2];  // packed sums of the left child by class, on the way to a, b, count
+
+  std::vector<float> estimate;      // of the loss
+  std::vector<std::uint32_t> near;  // candidates that the estimate leaves in the running
   void reserve(std::size_t n) {
     size = 0;
     if (a.size() >= n) return;
+    estimate.resize(n);
+    near.resize(n + 1);
     for (auto* v : {&a, &b, &count, &loss}) v->resize(n);
+    for (auto& v : word) v.resize(n);
     what.resize(n);
     missing_left.resize(n);
+  }
+  // Whether candidate i comes before j by the tie rule.
+  bool before(std::size_t i, std::size_t j) const {
+    return what[i] != what[j] ? what[i] < what[j] : missing_left[i] > missing_left[j];
   }
 };
 
@@ -35,13 +46,16 @@ struct Sums {
 };
 
 struct Column {
-  const Cell* positive;
-  const Cell* negative;
+  const Histogram& histogram;
+  std::size_t start;     // of the positive cells; those of the other class come half a histogram later
   std::size_t n_values;  // the missing code is n_values
-  bool any(std::size_t code) const { return (positive[code].count | negative[code].count) != 0; }
+  Cell positive(std::size_t code) const { return histogram[start + code]; }
+  Cell negative(std::size_t code) const { return histogram[histogram.size() / 2 + start + code]; }
+  bool any(std::size_t code) const { return (positive(code).count | negative(code).count) != 0; }
   Sums sums(std::size_t code) const {
-    return {static_cast<double>(positive[code].weight), static_cast<double>(negative[code].weight),
-            static_cast<double>(positive[code].count + negative[code].count)};
+    const Cell p = positive(code), n = negative(code);
+    return {static_cast<double>(p.weight), static_cast<double>(n.weight),
+            static_cast<double>(p.count + n.count)};
   }
 };
 
@@ -52,58 +66,81 @@ std::vector<std::uint32_t> present_levels(const Column& column) {
     if (column.any(v)) levels.push_back(static_cast<std::uint32_t>(v));
   if (levels.size() > kAllSubsets) {
     auto share = [&](std::uint32_t v) {
-      const double p = static_cast<double>(column.positive[v].weight);
-      const double mass = p + static_cast<double>(column.negative[v].weight);
-      return mass > 0.0 ? p / mass : 0.0;
+      const Sums sums = column.sums(v);
+      return sums.a + sums.b > 0.0 ? sums.a / (sums.a + sums.b) : 0.0;
     };
     std::stable_sort(levels.begin(), levels.end(), [&](auto u, auto v) { return share(u) < share(v); });
   }
   return levels;
 }
 
+void put(Candidates& out, const Sums& left, std::size_t what, bool missing_left) {
+  out.a[out.size] = left.a;
+  out.b[out.size] = left.b;
+  out.count[out.size] = left.count;
+  out.what[out.size] = static_cast<std::uint32_t>(what);
+  out.missing_left[out.size++] = missing_left;
+}
+
 // A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand
-// side
-// (`all`) only missing against the rest is a split.
+// side (`all`) only missing against the rest is a split.
 void offer(const Column& column, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
-  auto put = [&](const Sums& sums, bool missing_left) {
-    out.a[out.size] = sums.a;
-    out.b[out.size] = sums.b;
-    out.count[out.size] = sums.count;
-    out.what[out.size] = static_cast<std::uint32_t>(what);
-    out.missing_left[out.size++] = missing_left;
-  };
   const bool any_missing = column.any(column.n_values);
   if (!all) {
     Sums with = left;
     if (any_missing) with += column.sums(column.n_values);
-    put(with, true);
+    put(out, with, what, true);
   }
-  if (any_missing) put(left, false);
+  if (any_missing) put(out, left, what, false);
 }
 
-void numeric_candidates(const Column& column, Candidates& out) {
-  const std::size_t last = column.n_values - 1;
-  out.reserve(2 * column.n_values + 1);
-  Sums left;
-  if (!column.any(column.n_values)) {
-    std::size_t n = 0;
+// The left children of thresholds, missing values apart. Of thresholds with the same rows only the lowest:
+// the next one takes its place.
+void scan(const Column& column, Candidates& out) {
+  const std::size_t last = column.n_values - 1, half = column.histogram.words.size() / 2;
+  const std::uint64_t* words = column.histogram.words.data();
+  std::size_t n = 0;
+  if (column.histogram.is_packed) {
+    const std::uint64_t *positive = words + column.start, *negative = positive + half;
+    std::uint64_t p = 0, q = 0;
+    for (std::size_t v = 0; v < last; ++v) {
+      out.word[0][n] = p += positive[v];
+      out.word[1][n] = q += negative[v];
+      out.what[n] = static_cast<std::uint32_t>(v);
+      n += (positive[v] | negative[v]) != 0;
+    }
+    unpack_block(out.word[0].data(), out.word[1].data(), n, out.a.data(), out.b.data(), out.count.data());
+  } else {
+    Sums left;
     for (std::size_t v = 0; v < last; ++v) {
       left += column.sums(v);
       out.a[n] = left.a;
       out.b[n] = left.b;
       out.count[n] = left.count;
       out.what[n] = static_cast<std::uint32_t>(v);
-      n += column.any(v);  // else the same rows as the threshold before: the next one takes its place
+      n += column.any(v);
     }
-    std::fill_n(out.missing_left.begin(), n, std::uint8_t{1});
-    out.size = n;
-    return;
   }
-  for (std::size_t v = 0; v <= last; ++v) {
-    if (!column.any(v) && v < last) continue;
-    left += column.sums(v);
-    offer(column, out, left, v, v == last);
+  std::fill_n(out.missing_left.begin(), n, std::uint8_t{1});
+  out.size = n;
+}
+
+// Thresholds with the missing values left; where there are any, the same with them right, and they alone
+// right.
+void numeric_candidates(const Column& column, const Sums& total, Candidates& out) {
+  out.reserve(2 * column.n_values + 1);
+  scan(column, out);
+  if (!column.any(column.n_values)) return;
+  const Sums missing = column.sums(column.n_values);
+  const std::size_t n = out.size;
+  for (std::size_t i = 0; i < n; ++i) {
+    put(out, {out.a[i], out.b[i], out.count[i]}, out.what[i], false);
+    out.a[i] += missing.a;
+    out.b[i] += missing.b;
+    out.count[i] += missing.count;
   }
+  put(out, {total.a - missing.a, total.b - missing.b, total.count - missing.count}, column.n_values - 1,
+      false);
 }
 
 void subset_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
@@ -119,10 +156,8 @@ void subset_candidates(const Column& column, const std::vector<std::uint32_t>& l
 
 void prefix_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
   out.reserve(2 * levels.size() + 1);
+  if (column.any(column.n_values)) put(out, column.sums(column.n_values), 0, true);  // against all levels
   Sums left;
-  for (auto v : levels) left += column.sums(v);
-  offer(column, out, left, levels.size(), true);
-  left = Sums{};
   for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
     left += column.sums(levels[i]);
     offer(column, out, left, i + 1);
@@ -139,8 +174,10 @@ class Search {
   double evaluate(std::size_t c, Candidates& out) const {
     const Column column = cells(c);
     out.size = 0;
+    const Sums total_sums{static_cast<double>(positive_.weight), static_cast<double>(negative_.weight),
+                          static_cast<double>(positive_.count + negative_.count)};
     if (!layout_.is_categorical[c]) {
-      numeric_candidates(column, out);
+      numeric_candidates(column, total_sums, out);
     } else {
       const auto levels = present_levels(column);
       if (levels.size() > kAllSubsets)
@@ -148,12 +185,10 @@ class Search {
       else if (!levels.empty())
         subset_candidates(column, levels, out);
     }
-    const Totals total{static_cast<double>(positive_.weight), static_cast<double>(negative_.weight),
-                       static_cast<double>(positive_.count + negative_.count)};
+    const Totals total{total_sums.a, total_sums.b, total_sums.count};
     const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)),
                              std::max(1.0, limits_.min_mass), limits_.pure_allowed ? 0.0 : 1.0};
-    return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
-                       out.loss.data());
+    return least_of(out, total, limits);
   }
 
   Split describe(std::size_t c, const Candidates& candidates, std::size_t i) const {
@@ -171,18 +206,47 @@ class Search {
     const auto left = goes_left(layout_, split);
     for (std::size_t code = 0; code <= column.n_values; ++code)
       if (left[code] && (code < column.n_values || any_missing)) {
-        split.left_positive += column.positive[code];
-        split.left_negative += column.negative[code];
+        split.left_positive += column.positive(code);
+        split.left_negative += column.negative(code);
       }
     if (!any_missing) split.missing_left = left_is_heavier(split);
     return split;
   }
 
  private:
-  Column cells(std::size_t c) const {
-    const Cell* first = histogram_.data() + layout_.start[c];
-    return {first, first + layout_.size(), layout_.n_codes(c) - 1};
+  // Losses of the candidates that an estimate leaves in the running (the others: infinite), and the least.
+  double least_of(Candidates& out, const Totals& total, const ChildLimits& limits) const {
+    const double noise = split_noise(limits_.s);
+    if (!(noise < kNever))
+      return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
+                         out.loss.data());
+    const float estimate = estimate_block(out.a.data(), out.b.data(), out.count.data(), out.size, total,
+                                          limits, limits_.s, out.estimate.data());
+    const float bound = static_cast<float>(estimate * (1.0 + 2.0 * noise));
+    std::fill_n(out.loss.begin(), out.size, kNever);
+    if (!(bound < std::numeric_limits<float>::infinity())) return kNever;
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < out.size; ++i) {
+      out.near[n] = static_cast<std::uint32_t>(i);
+      n += out.estimate[i] <= bound;
+    }
+    double least = kNever;
+    for (std::size_t first = 0; first < n; first += kBlock) {
+      const std::size_t size = std::min(kBlock, n - first);
+      double a[kBlock], b[kBlock], count[kBlock], loss[kBlock];
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t from = out.near[first + i];
+        a[i] = out.a[from];
+        b[i] = out.b[from];
+        count[i] = out.count[from];
+      }
+      least = std::min(least, split_block(a, b, count, size, total, limits, limits_.s, loss));
+      for (std::size_t i = 0; i < size; ++i) out.loss[out.near[first + i]] = loss[i];
+    }
+    return least;
   }
+
+  Column cells(std::size_t c) const { return {histogram_, layout_.start[c], layout_.n_codes(c) - 1}; }
 
   // Turns a mask or a prefix into the codes that go right: the side without the lowest level present.
   void categories(std::vector<std::uint32_t> levels, std::size_t what, Split& split) const {
@@ -232,8 +296,10 @@ Split best_split(const Layout& layout, const Histogram& histogram, const Cell& p
   for (std::size_t c = 0; c < n_columns; ++c) {
     if (!(least[c] <= bound)) continue;
     search.evaluate(c, candidates);
+    std::size_t first = candidates.size;
     for (std::size_t i = 0; i < candidates.size; ++i)
-      if (candidates.loss[i] <= bound) return search.describe(c, candidates, i);
+      if (candidates.loss[i] <= bound && (first == candidates.size || candidates.before(i, first))) first = i;
+    if (first < candidates.size) return search.describe(c, candidates, first);
   }
   return none;
 }
