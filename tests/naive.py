@@ -262,31 +262,25 @@ def children_bounds(parent, sides, data, rules):
     return ((low, middle), (middle, high))[::sign]
 
 
-def in_order(nodes, direction, weight):
-    """From the bottom up: lower leaves at most m, upper ones at least, by least squares."""
+def in_order(nodes, direction, weight, node=0, low=-inf, high=inf):
+    """Take leaf values to bounds: midway between what the children of a node predict, from the root down."""
 
-    def leaves_of(node):
+    def value_of(node):
+        """Weight and weighted mean of the leaves below."""
         if node["feature"] < 0:
-            return [node]
-        return leaves_of(nodes[node["left"]]) + leaves_of(nodes[node["right"]])
+            return weight[node["id"]], node["value"]
+        (v, a), (w, b) = (value_of(nodes[node[side]]) for side in ("left", "right"))
+        return v + w, (v * a + w * b) / (v + w) if v + w > 0 else 0.0
 
-    for node in (node for node in reversed(nodes) if node["feature"] >= 0):
-        lower, upper = (
-            leaves_of(nodes[node[side]]) for side in ("left", "right")[:: direction[node["feature"]] or 1]
-        )
-        lo, hi = min(leaf["value"] for leaf in upper), max(leaf["value"] for leaf in lower)
-        if direction[node["feature"]] == 0 or hi <= lo:
-            continue
-        while (
-            lo < (m := lo / 2 + hi / 2) < hi
-        ):  # sum weight (value - m)^2 over those beyond m falls, or rises
-            up = fsum(weight[leaf["id"]] * max(0, leaf["value"] - m) for leaf in lower)
-            down = fsum(weight[leaf["id"]] * max(0, m - leaf["value"]) for leaf in upper)
-            lo, hi = (m, hi) if up > down else (lo, m)
-        for leaf in lower:
-            leaf["value"] = min(leaf["value"], hi)
-        for leaf in upper:
-            leaf["value"] = max(leaf["value"], hi)
+    node = nodes[node]
+    if node["feature"] < 0:
+        node["value"] = max(low, min(high, node["value"]))
+        return
+    sign = direction[node["feature"]]
+    values = [max(low, min(high, value_of(nodes[node[side]])[1])) for side in ("left", "right")]
+    bounds = ((low, sum(values) / 2), (sum(values) / 2, high))[::sign] if sign else ((low, high), (low, high))
+    for side, of_side in zip(("left", "right"), bounds, strict=True):
+        in_order(nodes, direction, weight, node[side], *of_side)
 
 
 def leaf_outputs(nodes, state, t, kind, ridge, cap, direction=None):

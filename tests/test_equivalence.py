@@ -175,15 +175,12 @@ def test_a_leaf_with_one_very_heavy_row_equals_the_oracle():
 
 
 # For the columns of "everything": numeric, numeric with telling gaps, whole numbers, 5 levels, 13 levels.
-DIRECTIONS = [[1, 1, 0, 0, 0], [1, -1, 1, 0, 0], [-1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
-
-
-@pytest.mark.parametrize("t", TS)
-@pytest.mark.parametrize("direction", DIRECTIONS, ids=str)
+@pytest.mark.parametrize("t", [-1.0, 0.5, 0.9, 1.0, 1.1])
+@pytest.mark.parametrize("direction", [[1, -1, 1, 0, 0], [-1, 0, 0, 0, 0]], ids=str)
 @pytest.mark.parametrize(
     "settings",
     [
-        {"n_estimators": 6, "leaf_ridge": 0.1},
+        {"n_estimators": 5, "leaf_ridge": 0.1},
         {
             "leaf_values": "theorem_a",
             "leveraging": "closed",
@@ -195,12 +192,12 @@ DIRECTIONS = [[1, 1, 0, 0, 0], [1, -1, 1, 0, 0], [-1, 0, 0, 0, 0], [0, 0, 1, 0, 
     ids=["exact unit", "theorem_a closed", "canonical exact"],
 )
 def test_constrained_trees_equal_the_oracle(t, direction, settings):
-    data = dataset("everything", n=120, seed=9)
-    model, rounds = fit(data, t, direction=direction, max_leaf_nodes=12, **settings)
+    data = dataset("everything", n=90, seed=9)
+    model, rounds = fit(data, t, direction=direction, **settings)
     assert_same_model(model, rounds, data.X)
 
 
-@pytest.mark.parametrize("t", [0.0, 0.5, 1.0, 1.1])
+@pytest.mark.parametrize("t", [0.0, 1.0, 1.1])
 @pytest.mark.parametrize("groups", [[{0, 1}, {1, 2, 4}, {3}], [{0}, {1}, {2}, {3}, {4}]], ids=str)
 def test_groups_of_columns_equal_the_oracle(t, groups):
     data = dataset("everything", n=120, seed=10)
@@ -212,7 +209,7 @@ def test_groups_of_columns_equal_the_oracle(t, groups):
     )
 
 
-@pytest.mark.parametrize("t", [0.0, 0.5, 1.0, 1.1])
+@pytest.mark.parametrize("t", [0.0, 1.0, 1.1])
 @pytest.mark.parametrize("kind", ["everything", "whole weights", "numeric"])
 @pytest.mark.parametrize(
     "settings",

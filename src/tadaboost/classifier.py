@@ -84,6 +84,13 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         "from_dtype": text, category, Enum and object columns of strings are categorical. Else names, indices
         or a mask. Levels are remembered by value; a missing level, or one never seen in `fit`, goes where the
         node sends missing values.
+    subsample : float in (0, 1], default=1.0
+        Share of the rows that choose the splits of a tree: each is drawn with this probability, by
+        `random_state`, the round and its position among the rows that are fitted, whatever its weight;
+        limits on leaves count drawn rows. Leaf values, rho, alpha and Z come from all rows.
+    colsample : float in (0, 1], default=1.0
+        Share of the columns that a node may ask about, one at least, drawn by `random_state`, the round and
+        the number of the node. Where a draw of rows or columns leaves no step, the tree is grown from all.
     early_stopping : bool, default=False
         Stop when `n_iter_no_change` rounds in a row brought nothing, and keep the rounds up to the best one.
         Judged on the validation rows: those given to `fit`, or else drawn from its rows.
@@ -103,11 +110,20 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         parameters it gives the model of one longer fit, bit for bit.
     record_weights : bool, default=False
         Keep the weights of all rows in all rounds in `weights_`.
+    monotonic_cst : array-like of int, dict of them by name, or None, default=None
+        For each column 1: the score, after every round and clipped too, never falls as the column rises; -1:
+        it never rises; 0: free. For two classes and columns of numbers. Nothing is said of missing values.
+        A tree whose edge is negative on its weights would be turned around; it counts as one without edge.
+    interaction_cst : {"pairwise", "no_interactions"}, list of collections of columns, or None, default=None
+        Groups of columns, by index or name, that may meet: a path asks about columns of one group only, as in
+        `sklearn.ensemble.HistGradientBoostingClassifier`. Groups may share columns: below a split those
+        remain that hold all columns asked about so far. Columns that are in no group are one group more.
+        "pairwise" is every pair, "no_interactions" each column alone.
     n_jobs : int or None, default=None
         Threads. None: every CPU this process may use, but one inside a joblib worker; -1: every CPU. The
         model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the weak learners of `estimator` and the draw of validation rows; the trees draw nothing.
+        Seeds the weak learners of `estimator` and the draws: of validation rows, `subsample`, `colsample`.
 
     Attributes
     ----------

@@ -148,12 +148,12 @@ def in_order(
     nodes: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
     direction: Directions,
 ) -> Floats:
-    """Move leaf values as little as need be to bring them into the order of `direction`.
+    """Bring leaf values into the order of `direction`, as HistGradientBoosting does while it grows a tree.
 
-    Node by node from the bottom: where a leaf on the lower side of a node exceeds one on the upper side, the
-    m of least squares is found, sum weight (value - moved)^2, such that the lower leaves become at most m and
-    the upper ones at least m. Each leaf goes to a value between those that there were, so that caps hold, and
-    the order of nodes below stays as it is, since the same rising function is applied to all their leaves.
+    From the root down: below a node with a direction, the middle between the values of its two children
+    bounds the leaves, from above on the lower side and from below on the upper side. The value of an inner
+    node is the weighted mean of its leaves, within its own bounds. Every leaf stays within the range of
+    `values`, so that caps hold.
 
     Parameters
     ----------
@@ -171,24 +171,27 @@ def in_order(
     Examples
     --------
     >>> tree = [np.array(part, np.int32) for part in ([0, -1, -1], [1, -1, -1], [2, -1, -1])]
-    >>> in_order(np.array([0.5, -0.1]), np.array([1.0, 3.0]), np.array([1, 2]), tree, np.array([1]))
-    array([0.05, 0.05])
+    >>> in_order(np.array([0.5, -0.25]), np.array([1.0, 3.0]), np.array([1, 2]), tree, np.array([1]))
+    array([0.125, 0.125])
     """
     feature, left, right = nodes
-    values = values.copy()
-    under: dict[int, list[int]] = {int(leaf): [i] for i, leaf in enumerate(leaves)}
-    for node in np.flatnonzero(feature >= 0)[::-1]:  # children come after their parent
-        below = under.pop(int(left[node])), under.pop(int(right[node]))
-        under[int(node)] = below[0] + below[1]
-        sign = direction[feature[node]]
-        if sign == 0:
-            continue
-        lower, upper = below if sign > 0 else below[::-1]
-        if values[lower].max() > values[upper].min():
-            m = _boundary(values[lower], weight[lower], values[upper], weight[upper])
-            values[lower] = np.minimum(values[lower], m)
-            values[upper] = np.maximum(values[upper], m)
-    return values
+    value, mass = np.zeros(len(feature)), np.zeros(len(feature))
+    value[leaves], mass[leaves] = values, weight
+    inner = np.flatnonzero(feature >= 0)
+    for node in inner[::-1]:  # children come after their parent
+        sides = [left[node], right[node]]
+        mass[node] = mass[sides].sum()
+        value[node] = value[sides] @ (mass[sides] / mass[node]) if mass[node] > 0.0 else 0.0
+    low, high = np.full(len(feature), -np.inf), np.full(len(feature), np.inf)
+    for node in inner:
+        sides = [left[node], right[node]]
+        low[sides], high[sides] = low[node], high[node]
+        value[sides] = np.clip(value[sides], low[node], high[node])
+        if sign := direction[feature[node]]:
+            lower, upper = sides[::sign]
+            high[lower] = low[upper] = value[lower] + (value[upper] - value[lower]) / 2.0
+            value[sides] = np.clip(value[sides], low[sides], high[sides])
+    return value[leaves]
 
 
 def broken(tree: Tree, direction: Directions | None, of_groups: Groups | None) -> str | None:
@@ -223,29 +226,6 @@ def broken(tree: Tree, direction: Directions | None, of_groups: Groups | None) -
                 return "interaction_cst"
             kept[int(tree.left[node])] = kept[int(tree.right[node])] = below
     return None
-
-
-def _boundary(lower: Floats, w_lower: Floats, upper: Floats, w_upper: Floats) -> float:
-    """Find the m where what pulls it up, sum w_lower (lower - m)+, equals what pulls it down."""
-    m = np.unique(np.concatenate([lower, upper]))
-    m = m[(m >= upper.min()) & (m <= lower.max())]
-    # Sums over all pairs would be quadratic in the leaves, which max_leaf_nodes=None may leave many of.
-    pull = _ramp(m, upper, w_upper) - _ramp(-m[::-1], -lower, w_lower)[::-1]
-    pull[-1] = max(pull[-1], 0.0)  # it is, but for rounding
-    i = int(np.argmax(pull >= 0.0))
-    if i == 0:
-        return float(m[0])
-    return float(m[i - 1] - pull[i - 1] * (m[i] - m[i - 1]) / (pull[i] - pull[i - 1]))
-
-
-def _ramp(at: Floats, values: Floats, weight: Floats) -> Floats:
-    """Return sum weight (at - values)+ for each of the increasing `at`."""
-    order = np.argsort(values, kind="stable")
-    n_below = np.searchsorted(values[order], at, side="right")
-    w = np.concatenate([[0.0], np.cumsum(weight[order])])[n_below]
-    wv = np.concatenate([[0.0], np.cumsum((weight * values)[order])])[n_below]
-    ramp: Floats = np.maximum(w * at - wv, 0.0)
-    return ramp
 
 
 def _index(parameter: str, column: Any, names: Sequence[str] | None, n_columns: int) -> int:
