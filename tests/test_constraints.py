@@ -2,16 +2,19 @@
 """monotonic_cst and interaction_cst: kept in every tree and at every stage, or refused."""
 
 import itertools
+import json
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, constraints
+from tadaboost.commands import main
 
 NAMES = ["town", "up", "down", "free"]
 
@@ -314,3 +317,59 @@ def test_a_turned_tree_is_no_step_that_a_warm_start_takes():
     model.estimator_weights_[1] *= -1
     with pytest.raises(ValueError, match=r"whose trees do not keep to monotonic_cst$"):
         model.set_params(n_estimators=4).fit(X, y)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The command line in a folder with data.csv, of columns whose names need quotes."""
+    monkeypatch.chdir(tmp_path)
+    X, y = table(120)
+    X.rename(columns={"free": "a,b:c"}).assign(y=y).to_csv("data.csv", index=False)
+
+    def invoke(*arguments, code=0):
+        result = CliRunner().invoke(main, list(arguments))
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+def test_the_command_line_takes_constraints_and_draws(run):
+    settings = ["n_estimators=5", "subsample=.5", "colsample=.5", 'monotonic_cst=up:1,down:-1, "a,b:c:0"']
+    pairs = [part for text in [*settings, 'interaction_cst=up,town;"a,b:c",down'] for part in ("--set", text)]
+    run("fit", "data.csv", "--target", "y", "--folds", "0", *pairs)
+    model = tadaboost.load("data.tada")
+    assert (model.subsample, model.colsample) == (0.5, 0.5)
+    assert model.monotonic_cst == {"up": 1, "down": -1, "a,b:c": 0}
+    assert model.interaction_cst == [["up", "town"], ["a,b:c", "down"]]
+    shown = run("inspect", "data.tada").stdout
+    assert "{'up': 1, 'down': -1, 'a,b:c': 0}" in shown
+    again = json.loads(run("inspect", "data.tada", "--json").stdout)["settings"]
+    assert again["interaction_cst"] == model.interaction_cst
+    run("predict", "data.tada", "data.csv")
+    words = ("--set", "interaction_cst=no_interactions", "--set", "monotonic_cst=none")
+    run("fit", "data.csv", "--target", "y", "--folds", "0", "--set", "n_estimators=2", *words)
+    model = tadaboost.load("data.tada")
+    assert (model.interaction_cst, model.monotonic_cst) == ("no_interactions", None)
+
+
+@pytest.mark.parametrize("text", ["up", "up:2", ":1", "", "1,0,0", "up:1,down"])
+def test_a_setting_that_names_no_column_and_sign_is_wrong_usage(run, text):
+    result = run("fit", "data.csv", "--target", "y", "--set", f"monotonic_cst={text}", code=2)
+    assert f"--set monotonic_cst={text}: must be COLUMN:1 (rising) or COLUMN:-1" in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("monotonic_cst=left:1", "monotonic_cst names column 'left', which X does not have"),
+        (
+            "monotonic_cst=town:1",
+            "monotonic_cst is 1 for column 'town', which is categorical: its levels have",
+        ),
+        ("interaction_cst=up,left", "interaction_cst names column 'left', which X does not have"),
+    ],
+)
+def test_a_setting_that_does_not_fit_the_file_is_the_files_fault(run, text, message):
+    result = run("fit", "data.csv", "--target", "y", "--folds", "0", "--set", text, code=1)
+    assert f"Error: data.csv: {message}" in " ".join(result.stderr.split())
