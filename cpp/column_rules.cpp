@@ -44,6 +44,7 @@ std::vector<std::uint8_t> ColumnRules::allowed(std::size_t node, const std::vect
   const std::uint64_t base = mixed(key_ + 0x9E3779B97F4A7C15u);
   for (std::size_t c = 0; c < n_columns; ++c)
     if (mask[c]) numbers.emplace_back(mixed(base + (std::uint64_t{node} << 32) + c), c);
+  if (numbers.empty()) return mask;
   const double wanted = std::nearbyint(share_ * static_cast<double>(numbers.size()));
   const std::size_t n = std::min(numbers.size(), std::max<std::size_t>(1, static_cast<std::size_t>(wanted)));
   std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(n) - 1, numbers.end());

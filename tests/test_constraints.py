@@ -64,6 +64,9 @@ def test_46_the_score_is_monotone_at_every_stage(t, rules):
     assert {NAMES.index("up"), NAMES.index("down")} <= {f for tree in model.trees_ for f in tree.feature}
     assert largest_breach(model, X, "up", 1) <= 0.0
     assert largest_breach(model, X, "down", -1) <= 0.0
+    direction = np.array([0, 1, -1, 0], np.int8)
+    assert {constraints.broken(tree, direction, None) for tree in model.trees_} == {None}
+    assert "monotonic_cst" in {constraints.broken(tree, -direction, None) for tree in model.trees_}
     free = TAdaBoostClassifier(t, **settings).fit(X, y)
     assert max(largest_breach(free, X, "up", 1), largest_breach(free, X, "down", -1)) > 0.1
     assert np.isfinite(model.decision_function(X)).all()

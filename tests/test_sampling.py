@@ -264,3 +264,13 @@ def test_other_groups_end_a_tree_under_way():
     grower.begin(shard.histogram(0))
     grower.set_groups(np.array([0, 4]), np.arange(4, dtype=np.uint32))
     assert grower.next() is None
+
+
+def test_a_tree_that_may_ask_about_nothing_is_a_root():
+    table = random_table(200)
+    shard, grower = shard_of(table), grower_of(table)
+    grower.set_groups(np.zeros(2, np.int64), np.empty(0, np.uint32))
+    for share in (1.0, 0.5):
+        grower.set_draw(share, 1)
+        shard.begin_tree(20)
+        assert _core.grow(grower, shard).tolist() == [0]
