@@ -262,6 +262,33 @@ std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<
   return std::make_unique<Grower>(layout_of(n_codes, is_categorical, 65536), policy);
 }
 
+void set_direction(Grower& grower, Array<const std::int8_t, 1> direction) {
+  const Layout& layout = grower.layout();
+  require(direction.size() == layout.n_columns(), "direction: must be as long as n_codes");
+  for (std::size_t c = 0; c < direction.size(); ++c) {
+    require(direction.data()[c] >= -1 && direction.data()[c] <= 1, "direction: entries are -1, 0 and 1");
+    require(direction.data()[c] == 0 || !layout.is_categorical[c],
+            "direction: a categorical column has none");
+  }
+  grower.set_direction({direction.data(), direction.data() + direction.size()});
+}
+
+// Group g is columns[start[g]:start[g + 1]].
+void set_groups(Grower& grower, Array<const std::int64_t, 1> start, Array<const std::uint32_t, 1> columns) {
+  const auto first = view(start);
+  require(
+      first.size >= 1 && first[0] == 0 && first[first.size - 1] == static_cast<std::int64_t>(columns.size()),
+      "start: must go from 0 to the number of columns");
+  for (std::size_t i = 0; i + 1 < first.size; ++i) require(first[i] <= first[i + 1], "start: must not fall");
+  for (auto c : view(columns)) require(c < grower.layout().n_columns(), "columns: no such column");
+  std::vector<Columns> groups;
+  for (std::size_t i = 0; i + 1 < first.size; ++i) {
+    groups.emplace_back(columns.data() + first[i], columns.data() + first[i + 1]);
+    std::sort(groups.back().begin(), groups.back().end());
+  }
+  grower.set_groups(std::move(groups));
+}
+
 }  // namespace
 
 void bind_core(nb::module_& m) {
@@ -277,14 +304,21 @@ void bind_core(nb::module_& m) {
       .def("order", [](const Shard& s) { return to_numpy(s.order()); })
       .def("log_weights", [](const Shard& s) { return to_numpy(s.log_weights()); })
       .def("scores", [](const Shard& s) { return to_numpy(s.scores()); })
-      .def("begin_tree",
-           [](Shard& s, int exponent) {
-             check_exponent(exponent);
-             require(std::ldexp(s.most_fixed(), exponent) <= 0x1p31,
-                     "exponent: fixed-point weights must stay within 2^31");
-             nb::gil_scoped_release released;
-             s.begin_tree(exponent);
-           })
+      .def(
+          "begin_tree",
+          [](Shard& s, int exponent, std::optional<Array<const bool, 1>> drawn) {
+            check_exponent(exponent);
+            require(std::ldexp(s.most_fixed(), exponent) <= 0x1p31,
+                    "exponent: fixed-point weights must stay within 2^31");
+            View<const std::uint8_t> rows{};
+            if (drawn) {
+              require(drawn->size() == s.n_given(), "drawn: must be as long as positive was");
+              rows = {reinterpret_cast<const std::uint8_t*>(drawn->data()), drawn->size()};
+            }
+            nb::gil_scoped_release released;
+            s.begin_tree(exponent, rows);
+          },
+          "exponent"_a, "drawn"_a.noconvert().none() = nb::none())
       .def("histogram", &shard_histogram, "node"_a)
       .def("split", &shard_split, "node"_a, "left"_a, "right"_a, "column"_a, "goes_left"_a.noconvert())
       .def("leaf_extremes", &shard_leaf_extremes, "leaves"_a.noconvert())
@@ -296,6 +330,15 @@ void bind_core(nb::module_& m) {
   nb::class_<Grower>(m, "Grower")
       .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a,
            "max_leaves"_a, "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)
+      .def("set_direction", &set_direction, "direction"_a.noconvert())
+      .def("set_groups", &set_groups, "start"_a.noconvert(), "columns"_a.noconvert())
+      .def(
+          "set_draw",
+          [](Grower& g, double share, std::uint64_t key) {
+            require(share > 0.0 && share <= 1.0, "share: must be above 0 and at most 1");
+            g.set_draw(share, key);
+          },
+          "share"_a, "key"_a)
       .def(
           "begin",
           [](Grower& g, Array<const std::uint64_t, 3> h) {

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "blocks.hpp"
-
 namespace tada {
 
 void Grower::begin(Histogram root, Pool& pool) {
@@ -24,8 +22,15 @@ void Grower::begin(Histogram root, Pool& pool) {
   limits_ = policy_.limits;
   limits_.min_mass = policy_.min_leaf_mass * root_mass_;
   n_leaves_ = 1;
+  node.kept = column_rules_.at_root();
   nodes_.push_back(node);
   add_leaf(0, std::move(root), pool);
+}
+
+void Grower::set_groups(std::vector<Columns> groups) {
+  column_rules_.set_groups(std::move(groups));
+  open_.clear();
+  built_ = other_ = -1;
 }
 
 Histogram Grower::spare(bool packed) {
@@ -39,8 +44,8 @@ Histogram Grower::spare(bool packed) {
 }
 
 double Grower::risk_of(const GrownNode& node) const {
-  return risk(static_cast<double>(node.positive.weight), static_cast<double>(node.negative.weight),
-              limits_.s);
+  const BoundedRisk risk(node.bounds, limits_.s);
+  return risk(static_cast<double>(node.positive.weight), static_cast<double>(node.negative.weight));
 }
 
 // A node of one class has nothing to gain; one too small or too deep has no admissible split.
@@ -50,12 +55,32 @@ bool Grower::may_split(const GrownNode& node) const {
          (policy_.max_depth == 0 || node.depth < policy_.max_depth);
 }
 
+// What the rules say of the children: midway between what they predict lies the bound of all below them.
+void Grower::hand_down(const GrownNode& node, GrownNode* child) const {
+  const std::size_t column = node.split.column;
+  child[0].kept = child[1].kept = column_rules_.below(node.kept, column);
+  child[0].bounds = child[1].bounds = node.bounds;
+  const int direction = direction_.empty() ? 0 : direction_[column];
+  if (direction == 0) return;
+  auto share = [&](const GrownNode& of) {
+    return node.bounds.share(static_cast<double>(of.positive.weight),
+                             static_cast<double>(of.negative.weight));
+  };
+  const double middle = (share(child[0]) + share(child[1])) / 2.0;
+  child[direction > 0 ? 0 : 1].bounds.high = middle;
+  child[direction > 0 ? 1 : 0].bounds.low = middle;
+}
+
 void Grower::add_leaf(std::int32_t node, Histogram histogram, Pool& pool) {
   const GrownNode& grown = nodes_[static_cast<std::size_t>(node)];
   Leaf leaf{node, risk_of(grown), {}, {}};
   leaf.split.loss = INFINITY;
-  if (may_split(grown))
-    leaf.split = best_split(layout_, histogram, grown.positive, grown.negative, limits_, pool);
+  if (may_split(grown)) {
+    const NodeRules rules{
+        column_rules_.allowed(static_cast<std::size_t>(node), grown.kept, layout_.n_columns()), direction_,
+        grown.bounds};
+    leaf.split = best_split(layout_, histogram, grown.positive, grown.negative, limits_, rules, pool);
+  }
   // Best growth wants a real fall of the risk; the paper's policy accepts a split that leaves it as it is.
   const double noise = kTie * leaf.risk, gain = leaf.risk - leaf.split.loss;
   if (policy_.heaviest ? gain >= -noise : gain > noise) {
@@ -106,6 +131,7 @@ bool Grower::next(Request& request) {
     child[1].negative -= child[0].negative;
     child[0].depth = child[1].depth = node.depth + 1;
     node.split = leaf.split;
+    hand_down(node, child);
   }
   nodes_.insert(nodes_.end(), child, child + 2);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "column_rules.hpp"
 #include "split.hpp"
 
 namespace tada {
@@ -34,12 +35,19 @@ struct GrownNode {
   std::uint32_t depth = 0;
   Split split;
   Cell positive, negative;
-  double gain = 0.0;  // fall of the risk over the root's mass
+  double gain = 0.0;                // fall of the risk over the root's mass
+  Bounds bounds;                    // under monotone constraints
+  std::vector<std::uint32_t> kept;  // numbers of the groups of columns that its path keeps to
 };
 
 class Grower {
  public:
   Grower(Layout layout, Policy policy) : layout_(std::move(layout)), policy_(policy) {}
+
+  // Rules for the trees to come: a column's direction (see NodeRules), and columns a node may ask about.
+  void set_direction(std::vector<std::int8_t> direction) { direction_ = std::move(direction); }
+  void set_groups(std::vector<Columns> groups);  // ends a tree under way, whose nodes keep to others
+  void set_draw(double share, std::uint64_t key) { column_rules_.set_draw(share, key); }
 
   void begin(Histogram root, Pool& pool);
   bool next(Request& request);
@@ -61,12 +69,15 @@ class Grower {
 
   double risk_of(const GrownNode& node) const;
   bool may_split(const GrownNode& node) const;
+  void hand_down(const GrownNode& node, GrownNode* child) const;
   void add_leaf(std::int32_t node, Histogram histogram, Pool& pool);
   std::size_t choose() const;
 
   Layout layout_;
   Policy policy_;
   Limits limits_;
+  std::vector<std::int8_t> direction_;
+  ColumnRules column_rules_;
   double root_mass_ = 0.0;
   std::size_t n_leaves_ = 0;
   std::vector<GrownNode> nodes_;

@@ -67,7 +67,7 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
       whole_(whole),
       s_(1.0 - t),
       pool_(n_threads) {
-  const std::size_t n_given = positive.size;
+  const std::size_t n_given = n_given_ = positive.size;
   order_.reserve(n_given);
   for (int k = 0; k < 2; ++k) {
     for (std::size_t i = 0; i < n_given; ++i)
@@ -101,7 +101,7 @@ template Shard::Shard(View<const std::uint8_t>, Layout, View<const std::uint8_t>
 template Shard::Shard(View<const std::uint16_t>, Layout, View<const std::uint8_t>, View<const double>,
                       View<const std::uint64_t>, bool, double, std::size_t);
 
-void Shard::begin_tree(int scale_exponent) {
+void Shard::begin_tree(int scale_exponent, View<const std::uint8_t> drawn) {
   const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
   const double scale = std::ldexp(1.0, scale_exponent);
   std::vector<std::uint64_t> total(n_chunks, 0);
@@ -131,10 +131,23 @@ void Shard::begin_tree(int scale_exponent) {
   packs_ = total_count_ <= kMostPackedCount &&
            std::accumulate(total.begin(), total.end(), std::uint64_t{0}) <= kMostPackedWeight;
   NodeRows root;
-  root.end[0] = root.begin[1] = n_positive_;
-  root.end[1] = n;
+  root.end[0] = root.begin[1] = root.drawn[0] = n_positive_;
+  root.end[1] = root.drawn[1] = n;
+  some_drawn_ = drawn.size > 0;
+  if (some_drawn_) draw(drawn, root);
   nodes_.assign(1, root);
   gathered_.clear();
+}
+
+// Puts the drawn rows of each class first, where partitions, which are stable, leave them in every node.
+void Shard::draw(View<const std::uint8_t> drawn, NodeRows& root) {
+  std::vector<std::uint8_t> by_row(n_rows());
+  for (std::size_t i = 0; i < by_row.size(); ++i) by_row[i] = drawn[order_[i]] != 0;
+  const std::uint8_t first[2] = {0, 1};
+  const auto run = unit_ ? partition<std::uint8_t, true> : partition<std::uint8_t, false>;
+  for (int k = 0; k < 2; ++k)
+    root.drawn[k] = run(by_row.data(), {first, 2}, root.begin[k], root.end[k], rows_.data(), fixed_.data(),
+                        spare_rows(), spare_fixed());
 }
 
 std::vector<double> Shard::log_weights() const {
@@ -146,7 +159,8 @@ std::vector<double> Shard::log_weights() const {
 void Shard::histogram(std::int32_t id, Histogram& out) {
   const NodeRows node = nodes_[static_cast<std::size_t>(id)];
   const std::size_t n_columns = layout_.n_columns();
-  const std::size_t work = (node.size(0) + node.size(1)) * n_columns;
+  const std::size_t n_rows_of[2] = {node.drawn[0] - node.begin[0], node.drawn[1] - node.begin[1]};
+  const std::size_t work = (n_rows_of[0] + n_rows_of[1]) * n_columns;
   const std::size_t parts =
       work < kWorthThreads || pool_.n_threads() == 1 ? 1 : std::min(n_columns, 2 * pool_.n_threads());
   std::visit(
@@ -158,7 +172,7 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
           const std::size_t first = part * n_columns / parts, last = (part + 1) * n_columns / parts;
           const std::size_t half = out.words.size() / 2;
           const Cells cells{{out.words.data() + k * half, half}, out.is_packed};
-          const View<const std::uint32_t> rows{rows_.data() + node.begin[k], node.size(static_cast<int>(k))};
+          const View<const std::uint32_t> rows{rows_.data() + node.begin[k], n_rows_of[k]};
           if (unit_)
             add_unit_rows(codes, layout_, rows, {fixed_.data() + node.begin[k], rows.size}, first, last,
                           cells);
@@ -186,9 +200,15 @@ void Shard::split(std::int32_t id, std::int32_t left, std::int32_t right, std::s
         using Code = typename std::decay_t<decltype(table)>::code_type;
         const Code* codes = table.by_column.data() + column * n_rows();
         auto one = [&](std::size_t k) {
+          std::size_t n_left = 0;  // of the drawn rows
+          if (some_drawn_)
+            for (std::size_t i = node.begin[k]; i < node.drawn[k]; ++i) n_left += goes_left[codes[rows_[i]]];
           const auto run = unit_ ? partition<Code, true> : partition<Code, false>;
           child[0].end[k] = child[1].begin[k] = run(codes, goes_left, node.begin[k], node.end[k],
                                                     rows_.data(), fixed_.data(), spare_rows(), spare_fixed());
+          child[0].drawn[k] = some_drawn_ ? node.begin[k] + n_left : child[0].end[k];
+          child[1].drawn[k] =
+              some_drawn_ ? child[1].begin[k] + (node.drawn[k] - node.begin[k] - n_left) : node.end[k];
         };
         if (node.size(0) + node.size(1) < kWorthThreads) {
           one(0);

@@ -26,6 +26,7 @@ struct CodeTable {
 // Rows of a node: a range of the row order for each class.
 struct NodeRows {
   std::size_t begin[2] = {0, 0}, end[2] = {0, 0};  // 0: positive, 1: negative
+  std::size_t drawn[2] = {0, 0};                   // end of those that choose splits; they come first
   bool inner = false;                              // was split: its children have the rows
   std::size_t size(int k) const { return end[k] - begin[k]; }
 };
@@ -66,6 +67,7 @@ class Shard {
 
   const Layout& layout() const { return layout_; }
   std::size_t n_rows() const { return order_.size(); }
+  std::size_t n_given() const { return n_given_; }
   std::size_t n_positive() const { return n_positive_; }
   const std::vector<std::uint32_t>& order() const { return order_; }
   std::vector<double> log_weights() const;
@@ -80,9 +82,10 @@ class Shard {
   Pool& pool() { return pool_; }
   double s() const { return s_; }
 
-  // Growth.
-  void begin_tree(int scale_exponent);   // fixed-point weights: round(2^scale_exponent e), see class comment
-  bool packs() const { return packs_; }  // whether the histograms of this tree can be packed
+  // Growth. Fixed-point weights are round(2^scale_exponent e), see class comment. Histograms are of the drawn
+  // rows, an entry a row of the caller (empty: all are drawn); everything after growth is of all rows.
+  void begin_tree(int scale_exponent, View<const std::uint8_t> drawn);
+  bool packs() const { return packs_; }               // whether the histograms of this tree can be packed
   void histogram(std::int32_t node, Histogram& out);  // adds to `out`
   void split(std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
              View<const std::uint8_t> goes_left);
@@ -108,6 +111,7 @@ class Shard {
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
   std::uint64_t total_count_ = 0;
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
+  void draw(View<const std::uint8_t> drawn, NodeRows& root);
   void weigh(const std::uint32_t* rows, std::size_t n, double* x) const;
   template <class Id>
   Moments step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
@@ -119,7 +123,8 @@ class Shard {
   std::variant<CodeTable<std::uint8_t>, CodeTable<std::uint16_t>> codes_;
   bool unit_, whole_, packs_ = false;
   double s_;
-  std::size_t n_positive_ = 0;
+  std::size_t n_positive_ = 0, n_given_ = 0;
+  bool some_drawn_ = false;                  // the tree grows from a part of the rows
   std::vector<std::uint32_t> order_;         // the row of the caller that each row of ours is
   std::vector<double> multiplicity_;         // empty when unit_
   std::vector<Cell> cell_of_row_;            // fixed-point weight and count, by row; empty when unit_

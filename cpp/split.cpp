@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "blocks.hpp"
+#include "fastmath.hpp"
 
 namespace tada {
 namespace {
@@ -167,8 +168,14 @@ void prefix_candidates(const Column& column, const std::vector<std::uint32_t>& l
 class Search {
  public:
   Search(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-         const Limits& limits)
-      : layout_(layout), histogram_(histogram), positive_(positive), negative_(negative), limits_(limits) {}
+         const Limits& limits, const NodeRules& rules)
+      : layout_(layout),
+        histogram_(histogram),
+        positive_(positive),
+        negative_(negative),
+        limits_(limits),
+        rules_(rules),
+        bounded_risk_(rules.bounds, limits.s) {}
 
   // Fills `out` with the column's candidates and their losses; the least of them.
   double evaluate(std::size_t c, Candidates& out) const {
@@ -188,6 +195,8 @@ class Search {
     const Totals total{total_sums.a, total_sums.b, total_sums.count};
     const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)),
                              std::max(1.0, limits_.min_mass), limits_.pure_allowed ? 0.0 : 1.0};
+    if (!rules_.direction.empty() && (rules_.direction[c] != 0 || !rules_.bounds.open()))
+      return losses_in_order(rules_.direction[c], total, limits, out);
     return least_of(out, total, limits);
   }
 
@@ -217,9 +226,7 @@ class Search {
   // Losses of the candidates that an estimate leaves in the running (the others: infinite), and the least.
   double least_of(Candidates& out, const Totals& total, const ChildLimits& limits) const {
     const double noise = split_noise(limits_.s);
-    if (!(noise < kNever))
-      return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
-                         out.loss.data());
+    if (!(noise < kNever)) return all_losses(out, total, limits);
     const float estimate = estimate_block(out.a.data(), out.b.data(), out.count.data(), out.size, total,
                                           limits, limits_.s, out.estimate.data());
     const float bound = static_cast<float>(estimate * (1.0 + 2.0 * noise));
@@ -242,6 +249,31 @@ class Search {
       }
       least = std::min(least, split_block(a, b, count, size, total, limits, limits_.s, loss));
       for (std::size_t i = 0; i < size; ++i) out.loss[out.near[first + i]] = loss[i];
+    }
+    return least;
+  }
+
+  double all_losses(Candidates& out, const Totals& total, const ChildLimits& limits) const {
+    return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
+                       out.loss.data());
+  }
+
+  // Losses under monotone constraints: splits whose children are out of order are refused, children beyond
+  // the bounds have the loss of the bound. The least.
+  double losses_in_order(int direction, const Totals& total, const ChildLimits& limits,
+                         Candidates& out) const {
+    const Bounds& bounds = rules_.bounds;
+    all_losses(out, total, limits);
+    double least = kNever;
+    for (std::size_t i = 0; i < out.size; ++i) {
+      if (!(out.loss[i] < kNever)) continue;
+      const double a = out.a[i], b = out.b[i], right_a = total.positive - a, right_b = total.negative - b;
+      const double rise = bounds.share(right_a, right_b) - bounds.share(a, b);
+      if (rise * direction < 0.0)
+        out.loss[i] = kNever;
+      else if (!bounds.open())
+        out.loss[i] = bounded_risk_(a, b) + bounded_risk_(right_a, right_b);
+      least = std::min(least, out.loss[i]);
     }
     return least;
   }
@@ -272,20 +304,40 @@ class Search {
   const Histogram& histogram_;
   const Cell positive_, negative_;
   const Limits& limits_;
+  const NodeRules& rules_;
+  const BoundedRisk bounded_risk_;
 };
 
 }  // namespace
 
+BoundedRisk::BoundedRisk(const Bounds& bounds, double s) : bounds_(bounds), s_(s) {
+  auto tangent = [&](double p, double* at) {
+    const double mean = risk(p, 1.0 - p, s) / 2.0;
+    // A bound of 0 or 1 forbids one class; the loss of the other does not matter then.
+    at[0] = p >= 1.0 ? 0.0 : p <= 0.0 ? kNever : fast::exp((1.0 + s) * fast::log(mean / p));
+    at[1] = p <= 0.0 ? 0.0 : p >= 1.0 ? kNever : fast::exp((1.0 + s) * fast::log(mean / (1.0 - p)));
+  };
+  if (bounds.low > 0.0) tangent(bounds.low, at_low_);
+  if (bounds.high < 1.0) tangent(bounds.high, at_high_);
+}
+
+double BoundedRisk::operator()(double a, double b) const {
+  const double share = a / (a + b);
+  if (share < bounds_.low) return a * at_low_[0] + b * at_low_[1];
+  if (share > bounds_.high) return a * at_high_[0] + b * at_high_[1];
+  return risk(a, b, s_);
+}
+
 Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-                 const Limits& limits, Pool& pool) {
-  const Search search(layout, histogram, positive, negative, limits);
+                 const Limits& limits, const NodeRules& rules, Pool& pool) {
+  const Search search(layout, histogram, positive, negative, limits, rules);
   const std::size_t n_columns = layout.n_columns();
   std::vector<double> least(n_columns, kNever);
   const std::size_t per_chunk = 4096 / (layout.size() / n_columns + 1) + 1;  // a few thousand cells a chunk
   pool.run((n_columns + per_chunk - 1) / per_chunk, [&](std::size_t chunk) {
     thread_local Candidates candidates;
     for (std::size_t c = chunk * per_chunk; c < std::min(n_columns, (chunk + 1) * per_chunk); ++c)
-      least[c] = search.evaluate(c, candidates);
+      if (rules.allowed.empty() || rules.allowed[c]) least[c] = search.evaluate(c, candidates);
   });
 
   Split none;

@@ -3,6 +3,7 @@
 // tempered Bayes risk (20) times the node's mass in its homogeneous form (no division by the mass).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,36 @@ struct Limits {
   bool pure_allowed = true;     // false: both children need mass of both classes
 };
 
+// Under monotone constraints: the least and largest share of positive mass, a / (a + b), that a node may
+// predict. Nodes beyond predict the bound.
+struct Bounds {
+  double low = 0.0, high = 1.0;
+  bool open() const { return low <= 0.0 && high >= 1.0; }
+  double share(double a, double b) const { return std::min(high, std::max(low, a / (a + b))); }
+};
+
+// The risk of a node with bounds: the expected partial losses (19) of what it predicts, in the homogeneous
+// form. Within the bounds that is 2 M_{t-1}(a, b), beyond them its tangent at the bound.
+class BoundedRisk {
+ public:
+  BoundedRisk(const Bounds& bounds, double s);
+  double operator()(double a, double b) const;
+
+ private:
+  Bounds bounds_;
+  double s_;
+  double at_low_[2] = {0.0, 0.0}, at_high_[2] = {0.0, 0.0};  // partial losses of the classes
+};
+
+// What holds for the splits of one node beyond the Limits of its tree.
+struct NodeRules {
+  std::vector<std::uint8_t> allowed;  // an entry a column; empty: every column
+  // 1: the share of positive mass may not be larger on the left, -1: not larger on the right. Empty: no
+  // monotone constraints, hence no bounds.
+  const std::vector<std::int8_t>& direction;
+  Bounds bounds;
+};
+
 struct Split {
   double loss = 0.0;  // of the two children; infinite: there is no admissible split
   std::size_t column = 0;
@@ -35,7 +66,7 @@ struct Split {
 // Ties go to the lowest column, then the lowest threshold (missing left first), or the lowest mask of
 // categories.
 Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-                 const Limits& limits, Pool& pool);
+                 const Limits& limits, const NodeRules& rules, Pool& pool);
 
 // Which codes of the split's column go left, missing included: one entry a code.
 std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split);

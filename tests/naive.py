@@ -12,10 +12,13 @@ from bisect import bisect_left
 from math import copysign, exp, expm1, fsum, inf, log, log1p, tanh
 from types import SimpleNamespace
 
+from numpy.random import Philox
+
 DEFAULTS = {
     "w": None, "categorical": (), "n_estimators": 10, "learning_rate": 0.1, "leaf_values": "exact",
     "leveraging": "unit", "max_leaf_nodes": 8, "max_depth": None, "min_samples_leaf": 5, "min_leaf_mass": 0.0,
-    "leaf_ridge": 3.0, "growth": "best", "allow_pure_leaves": True,
+    "leaf_ridge": 3.0, "growth": "best", "allow_pure_leaves": True, "subsample": 1.0, "colsample": 1.0,
+    "seed": 0, "direction": None, "groups": None,
 }  # fmt: skip
 PRIORITY = {"best": lambda leaf: leaf["split"]["gain"], "heaviest": lambda leaf: leaf["pos"] + leaf["neg"]}
 CAP = 500.0  # largest |alpha h| at t >= 1, where a pure leaf and a perfect step have no bound
@@ -133,19 +136,60 @@ def goes_left(node, row):
     return x <= node["threshold"] if node["categories"] is None else x not in node["categories"]
 
 
-def best_split(node, data, t, rules):
-    """The admissible split of least tempered risk 2 M_{t-1}(a, b) over its children, (20), or None."""
-    total = (node["pos"], node["neg"], node["mass"])
-    risk, found = 2 * power_mean(*total[:2], t - 1), []
+def bounded_risk(a, b, t, bounds):
+    """2 M_{t-1}(a, b), (20); beyond the bounds the partial losses (19) of predicting the bound instead."""
+    low, high = bounds
+    if a + b == 0 or low <= a / (a + b) <= high:
+        return 2 * power_mean(a, b, t - 1)
+    u = low if a / (a + b) < low else high
+    if u in (0, 1):
+        return inf
+    mean = power_mean(u, 1 - u, t - 1)
+    return a * (mean / u) ** (2 - t) + b * (mean / (1 - u)) ** (2 - t)
+
+
+def share(a, b, bounds):
+    return max(bounds[0], min(bounds[1], a / (a + b)))
+
+
+def mixed(h):
+    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD % 2**64
+    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+    return h ^ h >> 33
+
+
+def columns_of(node, n_columns, draw, rules):
+    """Columns that a node may ask about: of the groups that its path keeps to, and of these the drawn."""
+    columns = range(n_columns) if rules.groups is None else sorted(set().union(*node["groups"]))
+    if draw is None or rules.colsample == 1:
+        return columns
+    base = mixed((draw * 2**32 + rules.seed + 0x9E3779B97F4A7C15) % 2**64)
+    number = {c: mixed((base + node["id"] * 2**32 + c) % 2**64) for c in columns}
+    n = max(1, round(rules.colsample * len(columns)))
+    return sorted(sorted(columns, key=number.get)[:n])
+
+
+def rows_drawn(n, draw, rules):
+    if draw is None or rules.subsample == 1:
+        return [True] * n
+    return [u < rules.subsample * 2**64 for u in Philox(key=[rules.seed, draw + 1]).random_raw(n).tolist()]
+
+
+def best_split(node, data, t, rules, columns):
+    """The admissible split of least tempered risk over its children, or None."""
+    total = (node["pos"], node["neg"], node["drawn"])
+    bounds = node["bounds"]
+    risk, found = bounded_risk(*total[:2], t, bounds), []
 
     def admits(child):
         pos, neg, n = child
         heavy = n > 0 and n >= rules.min_samples_leaf and pos + neg >= rules.min_leaf_mass * sum(data.q)
         return heavy and (max if rules.allow_pure_leaves else min)(pos, neg) > 0
 
-    for column, edges in enumerate(data.edges):
+    for column in columns:
+        edges, sign = data.edges[column], rules.direction[column] if rules.direction else 0
         bins, missing = {}, (0, 0, 0)
-        for i in node["rows"]:
+        for i in (i for i in node["rows"] if data.drawn[i]):
             x = data.X[i][column]
             if is_missing(x):
                 missing = add(missing, data.mass[i])
@@ -157,7 +201,10 @@ def best_split(node, data, t, rules):
             if admits(left) and admits(right):
                 if missing[2] == 0:
                     split["missing_left"] = left[2] >= right[2]
-                loss = 2 * power_mean(*left[:2], t - 1) + 2 * power_mean(*right[:2], t - 1)
+                rise = share(*right[:2], bounds) - share(*left[:2], bounds)
+                if rise * sign < 0:
+                    continue
+                loss = bounded_risk(*left[:2], t, bounds) + bounded_risk(*right[:2], t, bounds)
                 found.append((loss, {"feature": column, "gain": risk - loss, **split}))
     least = min((loss for loss, _ in found), default=inf)
     split = next((split for loss, split in found if loss <= least * (1 + 1e-12)), None)
@@ -167,21 +214,26 @@ def best_split(node, data, t, rules):
     return split if split and split["gain"] >= -1e-12 * risk and min(total[:2]) > 0 else None
 
 
-def grow(data, logs, t, rules):
+def grow(data, logs, t, rules, draw=None):
     """One tree as a list of nodes; the k-th split makes nodes 2k + 1 (left) and 2k + 2 (right)."""
 
-    data.q = fixed_point(data.w, [exp(lw) for lw in logs])
-    data.mass = [(q, 0, w) if y > 0 else (0, q, w) for q, y, w in zip(data.q, data.y, data.w, strict=True)]
+    drawn = rows_drawn(data.n_given, draw, rules)
+    data.drawn = [drawn[i] for i in data.place]
+    q = fixed_point(data.w, [exp(lw) for lw in logs])
+    data.q, w = ([a * b for a, b in zip(v, data.drawn, strict=True)] for v in (q, data.w))
+    data.mass = [(a, 0, b) if y > 0 else (0, a, b) for a, y, b in zip(data.q, data.y, w, strict=True)]
 
-    def leaf(rows, depth):
+    def leaf(rows, depth, bounds, groups):
         pos, neg, n = add((0, 0, 0), *(data.mass[i] for i in rows))
-        new = {"feature": -1, "id": len(nodes), "rows": rows, "depth": depth}
-        new |= {"pos": pos, "neg": neg, "mass": n, "gain": 0.0}
+        new = {"feature": -1, "id": len(nodes), "rows": rows, "depth": depth, "bounds": bounds}
+        new |= {"pos": pos, "neg": neg, "drawn": n, "mass": sum(data.w[i] for i in rows), "gain": 0.0}
+        new["groups"] = groups
         deep = rules.max_depth is not None and depth >= rules.max_depth
-        return new | {"split": None if deep else best_split(new, data, t, rules)}
+        columns = columns_of(new, len(data.edges), draw, rules)
+        return new | {"split": None if deep else best_split(new, data, t, rules, columns)}
 
     nodes = []
-    nodes.append(leaf(range(len(data.X)), 0))
+    nodes.append(leaf(range(len(data.X)), 0, (0.0, 1.0), rules.groups))
     while rules.max_leaf_nodes is None or len(nodes) // 2 + 1 < rules.max_leaf_nodes:
         choice = [(PRIORITY[rules.growth](k), k) for k in nodes if k["feature"] < 0 and k["split"]]
         if not choice:
@@ -190,18 +242,57 @@ def grow(data, logs, t, rules):
         parent = next(k for priority, k in choice if priority >= top * (1 - 1e-12))
         parent.update(parent["split"], left=len(nodes), right=len(nodes) + 1)
         parent["gain"] = max(0.0, parent["gain"]) / sum(data.q)
-        for side in (True, False):
-            rows = [i for i in parent["rows"] if goes_left(parent, data.X[i]) == side]
-            nodes.append(leaf(rows, parent["depth"] + 1))
+        sides = [
+            [i for i in parent["rows"] if goes_left(parent, data.X[i]) == side] for side in (True, False)
+        ]
+        groups = rules.groups and [group for group in parent["groups"] if parent["feature"] in group]
+        for rows, bounds in zip(sides, children_bounds(parent, sides, data, rules), strict=True):
+            nodes.append(leaf(rows, parent["depth"] + 1, bounds, groups))
     return nodes
 
 
-def leaf_outputs(nodes, state, t, kind, ridge, cap):
+def children_bounds(parent, sides, data, rules):
+    """Midway between what the children predict is the bound of everything below them."""
+    low, high = parent["bounds"]
+    sign = rules.direction[parent["feature"]] if rules.direction else 0
+    if sign == 0:
+        return parent["bounds"], parent["bounds"]
+    masses = [add((0, 0, 0), *(data.mass[i] for i in rows))[:2] for rows in sides]
+    middle = sum(share(*mass, parent["bounds"]) for mass in masses) / 2
+    return ((low, middle), (middle, high))[::sign]
+
+
+def in_order(nodes, direction, weight, node=0, low=-inf, high=inf):
+    """Take leaf values to bounds: midway between what the children of a node predict, from the root down."""
+
+    def value_of(node):
+        """Weight and weighted mean of the leaves below."""
+        if node["feature"] < 0:
+            return weight[node["id"]], node["value"]
+        (v, a), (w, b) = (value_of(nodes[node[side]]) for side in ("left", "right"))
+        return v + w, (v * a + w * b) / (v + w) if v + w > 0 else 0.0
+
+    node = nodes[node]
+    if node["feature"] < 0:
+        node["value"] = max(low, min(high, node["value"]))
+        return
+    sign = direction[node["feature"]]
+    values = [max(low, min(high, value_of(nodes[node[side]])[1])) for side in ("left", "right")]
+    bounds = ((low, sum(values) / 2), (sum(values) / 2, high))[::sign] if sign else ((low, high), (low, high))
+    for side, of_side in zip(("left", "right"), bounds, strict=True):
+        in_order(nodes, direction, weight, node[side], *of_side)
+
+
+def leaf_outputs(nodes, state, t, kind, ridge, cap, direction=None):
     """Set the value of every leaf; the output h of each row."""
-    h = [0.0] * len(state[0])
+    h, weight = [0.0] * len(state[0]), {}
     for leaf in (node for node in nodes if node["feature"] < 0):
-        value = leaf_value([tuple(part[i] for part in state) for i in leaf["rows"]], t, kind, ridge)
-        leaf["value"] = max(-cap, min(cap, value))
+        rows = [tuple(part[i] for part in state) for i in leaf["rows"]]
+        leaf["value"] = max(-cap, min(cap, leaf_value(rows, t, kind, ridge)))
+        weight[leaf["id"]] = fsum(w * exp(lw) for w, lw, _ in rows) + ridge * (kind == "exact")
+    if direction:
+        in_order(nodes, direction, weight)
+    for leaf in (node for node in nodes if node["feature"] < 0):
         for i in leaf["rows"]:
             h[i] = leaf["value"]
     return h
@@ -233,11 +324,12 @@ def column_edges(values):
 
 def table(X, y, w, categorical):
     """The rows that count, w > 0, and the bins of each column."""
-    w = [1.0] * len(y) if w is None else w
-    X, y, w = zip(*[row for row in zip(X, y, w, strict=True) if row[2] > 0], strict=True)
+    w, n_given = [1.0] * len(y) if w is None else w, len(y)
+    rows = zip(X, y, w, itertools.count(), strict=False)
+    X, y, w, place = zip(*[row for row in rows if row[2] > 0], strict=True)
     columns = enumerate(zip(*X, strict=True))
     edges = [None if c in categorical else column_edges(values) for c, values in columns]
-    return SimpleNamespace(X=X, y=y, w=w, edges=edges)
+    return SimpleNamespace(X=X, y=y, w=w, edges=edges, place=place, n_given=n_given)
 
 
 def boost(X, y, t, **options):
@@ -249,20 +341,24 @@ def boost(X, y, t, **options):
     whole_step = not unit and rules.learning_rate == 1
     logs, rounds, stop = [0.0] * len(w), [], None
     while stop is None:
-        nodes = grow(data, logs, t, rules)
-        h = leaf_outputs(
-            nodes, (w, logs, y), t, rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate
-        )
-        rho, alpha, bound = edge_and_step(
-            w, logs, [a * b for a, b in zip(y, h, strict=True)], t, rules.leveraging
-        )
-        alpha *= rules.learning_rate
-        if not unit and any(h):
-            alpha = max(-cap / max(map(abs, h)), min(cap / max(map(abs, h)), alpha))
-        if len(nodes) == 1:
-            stop = "no split"
-        elif alpha == 0 or not any(h) or (abs(rho) < 1e-15 and not unit):
-            stop = "edge zero"
+        # A draw that leads nowhere is followed by all rows and columns.
+        for draw in (len(rounds), None) if min(rules.subsample, rules.colsample) < 1 else (None,):
+            nodes = grow(data, logs, t, rules, draw)
+            own = rules.leaf_values, rules.leaf_ridge, cap / rules.learning_rate, rules.direction
+            h = leaf_outputs(nodes, (w, logs, y), t, *own)
+            u = [a * b for a, b in zip(y, h, strict=True)]
+            rho, alpha, bound = edge_and_step(w, logs, u, t, rules.leveraging)
+            alpha *= rules.learning_rate
+            if not unit and any(h):
+                alpha = max(-cap / max(map(abs, h)), min(cap / max(map(abs, h)), alpha))
+            back = rules.direction and (rho < 0 or alpha < 0)
+            if len(nodes) == 1:
+                stop = "no split"
+            elif alpha == 0 or not any(h) or (abs(rho) < 1e-15 and not unit) or back:
+                stop = "edge zero"
+            else:
+                stop = None
+                break
         if stop and rounds:
             rounds[-1]["stop"] = stop
             break

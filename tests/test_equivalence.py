@@ -51,10 +51,14 @@ def dataset(kind, n=80, seed=0):
     return Data(X, y, w, categorical)
 
 
+PARAMETER = {"direction": "monotonic_cst", "groups": "interaction_cst", "seed": "random_state"}
+
+
 def fit(data, t, **parameters):
     # min_samples_leaf of naive counts multiplicity in floats: an odd limit keeps sums of gammas off it.
     settings = {"n_estimators": 4, "learning_rate": 0.3, "min_samples_leaf": 3, **parameters}
-    model = TAdaBoostClassifier(t, categorical_features=data.categorical or None, n_jobs=1, **settings)
+    ours = {PARAMETER.get(name, name): value for name, value in settings.items()}
+    model = TAdaBoostClassifier(t, categorical_features=data.categorical or None, n_jobs=1, **ours)
     model.fit(data.X, data.y, sample_weight=data.w)
     w = None if data.w is None else data.w.tolist()
     rounds = naive.boost(data.X.tolist(), data.y.tolist(), t, w=w, categorical=data.categorical, **settings)
@@ -167,6 +171,71 @@ def test_a_leaf_with_one_very_heavy_row_equals_the_oracle():
     data = dataset("fractional weights", n=100, seed=225)
     limits = {"max_leaf_nodes": 5, "max_depth": 2, "min_samples_leaf": 1, "allow_pure_leaves": False}
     model, rounds = fit(data, 1.6, leveraging="exact", learning_rate=1.0, leaf_ridge=0.5, **limits)
+    assert_same_model(model, rounds, data.X)
+
+
+# For the columns of "everything": numeric, numeric with telling gaps, whole numbers, 5 levels, 13 levels.
+@pytest.mark.parametrize("t", [-1.0, 0.5, 0.9, 1.0, 1.1])
+@pytest.mark.parametrize("direction", [[1, -1, 1, 0, 0], [-1, 0, 0, 0, 0]], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_estimators": 5, "leaf_ridge": 0.1},
+        {
+            "leaf_values": "theorem_a",
+            "leveraging": "closed",
+            "allow_pure_leaves": False,
+            "learning_rate": 1.0,
+        },
+        {"leaf_values": "canonical", "leveraging": "exact", "allow_pure_leaves": False, "growth": "heaviest"},
+    ],
+    ids=["exact unit", "theorem_a closed", "canonical exact"],
+)
+def test_constrained_trees_equal_the_oracle(t, direction, settings):
+    data = dataset("everything", n=90, seed=9)
+    model, rounds = fit(data, t, direction=direction, **settings)
+    assert_same_model(model, rounds, data.X)
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0, 1.1])
+@pytest.mark.parametrize("groups", [[{0, 1}, {1, 2, 4}, {3}], [{0}, {1}, {2}, {3}, {4}]], ids=str)
+def test_groups_of_columns_equal_the_oracle(t, groups):
+    data = dataset("everything", n=120, seed=10)
+    model, rounds = fit(data, t, groups=groups, max_leaf_nodes=12)
+    assert_same_model(model, rounds, data.X)
+    free, _ = fit(data, t, max_leaf_nodes=12)
+    assert any(
+        a.feature.tolist() != b.feature.tolist() for a, b in zip(model.trees_, free.trees_, strict=True)
+    )
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0, 1.1])
+@pytest.mark.parametrize("kind", ["everything", "whole weights", "numeric"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"subsample": 0.5, "seed": 3},
+        {"colsample": 0.5, "seed": 2**32 - 1},
+        {"subsample": 0.7, "colsample": 0.3, "leveraging": "exact", "growth": "heaviest", "seed": 0},
+        {
+            "subsample": 0.8,
+            "colsample": 0.7,
+            "direction": [1, 1, 0, 0, 0],
+            "groups": [{0, 1, 3, 4}, {1, 2}],
+            "seed": 1,
+        },
+        {"subsample": 0.03, "colsample": 0.01, "n_estimators": 8, "seed": 0},  # draws without a split
+    ],
+    ids=["rows", "columns", "both", "constrained", "few"],
+)
+def test_draws_equal_the_oracle(t, kind, settings):
+    data = dataset(kind, seed=11)
+    n_columns = data.X.shape[1]
+    settings = dict(settings)
+    if "direction" in settings:
+        settings["direction"] = settings["direction"][:n_columns]
+        settings["groups"] = [{c for c in group if c < n_columns} for group in settings["groups"]]
+    model, rounds = fit(data, t, **settings)
     assert_same_model(model, rounds, data.X)
 
 

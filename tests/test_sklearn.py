@@ -22,6 +22,9 @@ SETTINGS = [
     TAdaBoostClassifier(
         early_stopping=True, validation_fraction=None, scoring="accuracy", warm_start=True, learning_rate=1.0
     ),
+    TAdaBoostClassifier(n_estimators=10, colsample=0.5, interaction_cst="no_interactions", t=0.7),
+    # A share so near to 1 that the draw leaves out no row, for then no weight would be a repetition.
+    TAdaBoostClassifier(n_estimators=10, subsample=1 - 1e-12, interaction_cst="pairwise", monotonic_cst=None),
     TemperedTreeClassifier(),
     TemperedTreeClassifier(t=1.0, min_samples_leaf=1, max_leaf_nodes=None),
 ]

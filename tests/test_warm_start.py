@@ -22,6 +22,7 @@ RULES = [
     {"early_stopping": True, "n_iter_no_change": 3, "random_state": 1},
     {"early_stopping": True, "n_iter_no_change": 2, "validation_fraction": None, "tol": 0.01},
     {"early_stopping": True, "scoring": "neg_log_loss", "random_state": np.random.RandomState(7)},
+    {"subsample": 0.5, "colsample": 0.5, "early_stopping": True, "random_state": 5},
     {"estimator": DecisionTreeClassifier(max_depth=1, max_features=1), "random_state": 3},
     {"estimator": DecisionTreeClassifier(max_depth=1, max_features=1), "early_stopping": True},
 ]

@@ -98,6 +98,12 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             **step,
         )
 
+    def _with_constraints(
+        self, settings: rounds.Settings, table: frame.Table, schema: frame.Schema, n_classes: int
+    ) -> rounds.Settings:
+        """Add what trees may not do, where a subclass has parameters for it."""
+        return settings
+
     def _start(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Check everything, learn levels and classes, and give the run that will make the model."""
         self._validate_params()
@@ -113,7 +119,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         schema = frame.learn_schema(table, self.categorical_features, present)
         matrix = frame.to_matrix(table, schema)
 
-        settings = self._settings()
+        settings = self._with_constraints(self._settings(), table, schema, len(classes))
         self._forget()
         validate_data(self, X, reset=True, skip_check_array=True)  # n_features_in_, feature_names_in_
         self.classes_ = classes
@@ -123,7 +129,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         # A single class is class 0: one pure leaf, whose score says that the absent class has probability 0.
         positive = [labels == label for label in (classes if len(classes) > 2 else classes[1:])]
-        runs = self._runs(X, matrix, positive or [np.zeros(len(labels), bool)], weight)
+        runs = self._runs(X, matrix, positive or [np.zeros(len(labels), bool)], weight, settings)
         return runs[0] if len(runs) == 1 else multiclass.ClassRuns(runs)
 
     def _runs(
@@ -132,6 +138,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         matrix: frame.Matrix,
         positive: list[NDArray[np.bool_]],
         weight: Floats | None,
+        settings: rounds.Settings,
         record_weights: bool = False,
     ) -> list[Any]:
         """Give the run of each problem, which grows trees on the matrix of X."""
@@ -146,8 +153,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         # also keeps its threads, though they work in turn: with many classes and CPUs, fewer of them.
         each = max(1, min(n_threads, _MOST_THREADS // len(positive)))
         return [
-            rounds.Run(codes, bins, of_class, weight, self._settings(), each, record_weights)
-            for of_class in positive
+            rounds.Run(codes, bins, of_class, weight, settings, each, record_weights) for of_class in positive
         ]
 
     def _forget(self) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from tadaboost import forest, frame, generic, rounds
+from tadaboost import constraints, forest, frame, generic, rounds
 from tadaboost.base import Floats, TemperedClassifier, by_class, n_threads_of
 from tadaboost.margins import MarginMixin
 from tadaboost.tree import Tree
@@ -84,6 +84,13 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         "from_dtype": text, category, Enum and object columns of strings are categorical. Else names, indices
         or a mask. Levels are remembered by value; a missing level, or one never seen in `fit`, goes where the
         node sends missing values.
+    subsample : float in (0, 1], default=1.0
+        Share of the rows that choose the splits of a tree: each is drawn with this probability, by
+        `random_state`, the round and its position among the rows that are fitted, whatever its weight;
+        limits on leaves count drawn rows. Leaf values, rho, alpha and Z come from all rows.
+    colsample : float in (0, 1], default=1.0
+        Share of the columns that a node may ask about, one at least, drawn by `random_state`, the round and
+        the number of the node. Where a draw of rows or columns leaves no step, the tree is grown from all.
     early_stopping : bool, default=False
         Stop when `n_iter_no_change` rounds in a row brought nothing, and keep the rounds up to the best one.
         Judged on the validation rows: those given to `fit`, or else drawn from its rows.
@@ -103,11 +110,20 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         parameters it gives the model of one longer fit, bit for bit.
     record_weights : bool, default=False
         Keep the weights of all rows in all rounds in `weights_`.
+    monotonic_cst : array-like of int, dict of them by name, or None, default=None
+        For each column 1: the score, after every round and clipped too, never falls as the column rises; -1:
+        it never rises; 0: free. For two classes and columns of numbers. Nothing is said of missing values.
+        A tree whose edge is negative on its weights would be turned around; it counts as one without edge.
+    interaction_cst : {"pairwise", "no_interactions"}, list of collections of columns, or None, default=None
+        Groups of columns, by index or name, that may meet: a path asks about columns of one group only, as in
+        `sklearn.ensemble.HistGradientBoostingClassifier`. Groups may share columns: below a split those
+        remain that hold all columns asked about so far. Columns that are in no group are one group more.
+        "pairwise" is every pair, "no_interactions" each column alone.
     n_jobs : int or None, default=None
         Threads. None: every CPU this process may use, but one inside a joblib worker; -1: every CPU. The
         model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the weak learners of `estimator` and the draw of validation rows; the trees draw nothing.
+        Seeds the weak learners of `estimator` and the draws: of validation rows, `subsample`, `colsample`.
 
     Attributes
     ----------
@@ -162,6 +178,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         "margin": [Interval(Real, 0, 1, closed="left")],
         "clip": ["boolean"],
         "estimator": [HasMethods(["fit", "predict"]), None],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
+        "colsample": [Interval(Real, 0, 1, closed="right")],
         "early_stopping": ["boolean"],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
@@ -169,6 +187,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         "scoring": [StrOptions({"loss", *get_scorer_names()}), callable],
         "warm_start": ["boolean"],
         "record_weights": ["boolean"],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
         "random_state": ["random_state"],
     }
 
@@ -201,6 +221,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         allow_pure_leaves: bool = True,
         max_bins: int = 255,
         categorical_features: ArrayLike | None = "from_dtype",
+        subsample: float = 1.0,
+        colsample: float = 1.0,
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         validation_fraction: float | None = 0.1,
@@ -209,6 +231,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         warm_start: bool = False,
         record_weights: bool = False,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -229,6 +253,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         self.allow_pure_leaves = allow_pure_leaves
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.subsample = subsample
+        self.colsample = colsample
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
@@ -237,6 +263,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.record_weights = record_weights
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -312,6 +340,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         matrix: frame.Matrix,
         positive: list[NDArray[np.bool_]],
         weight: Floats | None,
+        settings: rounds.Settings,
         record_weights: bool = False,
     ) -> list[Any]:
         keep = bool(self.record_weights)
@@ -319,12 +348,31 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             if self.leveraging == "corrective" or self.margin > 0.0:
                 road = f"margin={self.margin}" if self.margin > 0.0 else "leveraging='corrective'"
                 raise ValueError(f"{road} needs estimator=, which may be a TemperedTreeClassifier()")
-            return super()._runs(X, matrix, positive, weight, keep)
+            return super()._runs(X, matrix, positive, weight, settings, keep)
+        of_trees = {
+            "subsample": settings.subsample < 1.0,
+            "colsample": settings.colsample < 1.0,
+            "monotonic_cst": settings.direction is not None,
+            "interaction_cst": settings.groups is not None,
+        }
+        for name in (name for name, given in of_trees.items() if given):
+            raise ValueError(f"{name} is about trees, whose place estimator= takes; give one of the two")
         random = np.random.RandomState(self._seed)  # one stream of seeds for the learners of all classes
         return [
-            generic.GenericRun(X, of_class, weight, self.estimator, self._settings(), random, keep)
+            generic.GenericRun(X, of_class, weight, self.estimator, settings, random, keep)
             for of_class in positive
         ]
+
+    def _with_constraints(
+        self, settings: rounds.Settings, table: frame.Table, schema: frame.Schema, n_classes: int
+    ) -> rounds.Settings:
+        names = None if isinstance(table, np.ndarray) else table.columns
+        names = names if names and all(isinstance(name, str) for name in names) else None
+        is_categorical = frame.is_categorical(schema)
+        return settings._replace(
+            direction=constraints.directions(self.monotonic_cst, names, is_categorical, n_classes),
+            groups=constraints.groups(self.interaction_cst, names, len(schema)),
+        )
 
     def _earlier(self) -> _Earlier | None:
         """Give the rounds that a warm start goes on with; choose the seed of this fit, or keep that one's."""
@@ -339,7 +387,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                 weak, self.estimator_weights_, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_))
             )
         self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
-        draws = self.estimator is not None or self.early_stopping
+        draws = self.estimator is not None or self.early_stopping or min(self.subsample, self.colsample) < 1
         if draws and not isinstance(self.random_state, Integral):
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return None
@@ -418,6 +466,9 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             leveraging=self.leveraging,
             margin=float(self.margin),
             clip=bool(self.clip),
+            subsample=float(self.subsample),
+            colsample=float(self.colsample),
+            seed=self._seed,
         )
 
     def _fitted(self) -> tuple[list[Tree], Floats]:

@@ -36,6 +36,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Parameters that have an option of their own.
 _OPTION_OF = {"t": "--t", "n_jobs": "--jobs", "random_state": "--seed"}
+# Parameters that name columns, which only the data can tell right from wrong, and words that are no names.
+_ABOUT_COLUMNS: dict[str, tuple[str, ...]] = {
+    "categorical_features": ("from_dtype",),
+    "monotonic_cst": (),
+    "interaction_cst": ("pairwise", "no_interactions"),
+}
 _READERS: tuple[Callable[[str], object], ...] = (
     int,
     float,
@@ -238,7 +244,7 @@ def _settings(
     except ValueError:
         raise click.UsageError(f"--t {t}: is not a number") from None
     parameters = {"t": temperature, "n_jobs": jobs, "random_state": seed} | _parse_pairs(pairs)
-    plain = {name: value for name, value in parameters.items() if name != "categorical_features"}
+    plain = {name: value for name, value in parameters.items() if name not in _ABOUT_COLUMNS}
     try:  # four rows tell a wrong parameter before the data is read
         with warnings.catch_warnings(action="ignore"):
             tadaboost.TAdaBoostClassifier(**plain).fit(np.arange(4.0)[:, None], np.array([0, 1, 0, 1]))
@@ -268,9 +274,25 @@ def _parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
             hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known))}"
             raise click.UsageError(f"--set {pair}: no such parameter; {hint}")
         parsed[name] = _value(text)
-        if name == "categorical_features" and isinstance(parsed[name], str) and text != "from_dtype":
-            parsed[name] = next(csv.reader([text], skipinitialspace=True))
+        if name in _ABOUT_COLUMNS and parsed[name] is not None and text not in _ABOUT_COLUMNS[name]:
+            try:
+                parsed[name] = _about_columns(name, text)
+            except ValueError as error:
+                raise click.UsageError(f"--set {pair}: {error}") from None
     return parsed
+
+
+def _about_columns(name: str, text: str) -> Any:
+    """Read names of columns: A,B; or, for monotonic_cst, A:1,B:-1; or groups of them, A,B;C,D."""
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    if name == "categorical_features":
+        return cells
+    if name == "interaction_cst":
+        return [next(csv.reader([group], skipinitialspace=True), []) for group in text.split(";")]
+    directions = {column: sign for column, _, sign in (cell.rpartition(":") for cell in cells)}
+    if not directions or not all(column and sign in ("-1", "0", "1") for column, sign in directions.items()):
+        raise ValueError("must be COLUMN:1 (rising) or COLUMN:-1 (falling), several with commas between them")
+    return {column: int(sign) for column, sign in directions.items()}
 
 
 def _value(text: str) -> object:

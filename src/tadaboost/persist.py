@@ -212,6 +212,8 @@ def _plain(name: str, value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, dict):
         return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)  # the same model gives the same bytes
     if isinstance(value, list | tuple):
         return [_plain(name, item) for item in value]
     if value is None or isinstance(value, str | bool | int | float):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tadaboost import _core, boosting, losses
+from tadaboost import _core, boosting, constraints, losses
 from tadaboost.binning import Bins
 from tadaboost.tree import Tree, splits_of, to_tree
 
@@ -58,6 +58,11 @@ class Settings(NamedTuple):
     growth: str
     allow_pure_leaves: bool
     margin: float = 0.0
+    subsample: float = 1.0
+    colsample: float = 1.0
+    seed: int = 0
+    direction: constraints.Directions | None = None
+    groups: constraints.Groups | None = None
 
 
 class _Leaves(NamedTuple):
@@ -67,6 +72,20 @@ class _Leaves(NamedTuple):
     # (leaves, 2, 5): sum of multiplicity times e; multiplicity; of it, rows whose weight is off; least and
     # largest log weight of the rows that are on.
     table: Array
+
+
+class _Step(NamedTuple):
+    """A tree that has grown, and the step that it asks for."""
+
+    grown: _core.GrownTree
+    leaves: _Leaves
+    values: Array
+    alpha: float
+    rho: float
+    A: float
+    off: tuple[float, float]
+    n_capped: int
+    useless: str | None  # why it is no step; a key of STOP_REASONS
 
 
 class Run:
@@ -127,6 +146,11 @@ class Run:
             settings.growth == "heaviest", float(settings.min_leaf_mass), min_count,
             settings.allow_pure_leaves,
         )  # fmt: skip
+        if settings.direction is not None:
+            self._grower.set_direction(settings.direction)
+        if settings.groups is not None:
+            start = np.cumsum([0, *map(len, settings.groups)], dtype=np.int64)
+            self._grower.set_groups(start, np.concatenate(settings.groups))
         # What fixed-point weights are made from: e where multiplicities are whole, else multiplicity times e.
         self._n_fixed = self._total if whole else float(self._shard.n_rows)
         self._most_fixed = 1.0 if whole else self._most_multiplicity
@@ -171,18 +195,30 @@ class Run:
         if self._known:
             self._again(*self._known.popleft())
             return
-        grown, leaves = self._grow()
-        if len(leaves.ids) == 1:
-            self._stop("no split", grown, leaves)
+        draws = min(self.settings.subsample, self.settings.colsample) < 1.0
+        step = self._attempt(draws)
+        if step.useless and draws:  # that may be a matter of the draw
+            step = self._attempt(False)
+        if step.useless:
+            self._stop(step.useless, step.grown, step.leaves)
             return
-        values, n_capped = self._leaf_values(leaves)
+        self._apply(step.grown, step.leaves, step.values, step.alpha, step.rho, step.off, step.n_capped)
+        self._end(step.rho, step.A, step.alpha)
+
+    def _attempt(self, draws: bool) -> _Step:
+        """Grow a tree, from drawn rows and columns or from all, and find its step."""
+        grown, leaves = self._grow(draws)
+        if len(leaves.ids) == 1:
+            return _Step(grown, leaves, np.zeros(1), 0.0, 0.0, 0.0, (0.0, 0.0), 0, "no split")
+        values, n_capped = self._leaf_values(leaves, grown)
         rho, A, off = self._edge(leaves, values)
         alpha, step_capped = self._coefficient(leaves, values, rho, A)
-        if alpha == 0.0 or not values.any() or (self.settings.leveraging != "unit" and abs(rho) < 1e-15):
-            self._stop("edge zero", grown, leaves)
-            return
-        self._apply(grown, leaves, values, alpha, rho, off, n_capped + step_capped)
-        self._end(rho, A, alpha)
+        useless = alpha == 0.0 or not values.any()
+        useless = useless or (self.settings.leveraging != "unit" and abs(rho) < 1e-15)
+        if self.settings.direction is not None:  # a step back would turn the order of the leaves around
+            useless = useless or rho < 0.0 or alpha < 0.0
+        capped = n_capped + step_capped
+        return _Step(grown, leaves, values, alpha, rho, A, off, capped, "edge zero" if useless else None)
 
     def _end(self, rho: float, A: float, alpha: float) -> None:
         """Say why the step just done was the last, if it was."""
@@ -200,7 +236,7 @@ class Run:
         Unlike in `step`, its splits stay when none has an edge.
         """
         grown, leaves = self._grow()
-        values, _ = self._leaf_values(leaves) if len(leaves.ids) > 1 else self._prior(leaves)
+        values, _ = self._leaf_values(leaves, grown) if len(leaves.ids) > 1 else self._prior(leaves)
         weight = leaves.table[:, :, 0]
         with np.errstate(invalid="ignore"):  # 0 times infinity: a class that a pure leaf does not have
             loss = weight * losses.tempered_exp_loss(np.stack([values, -values], axis=1), self.settings.t)
@@ -237,6 +273,13 @@ class Run:
         if alpha == 0.0:  # its class had ended while others went on
             self.stop_reason = self._known_reason
             return
+        direction, groups = self.settings.direction, self.settings.groups
+        broken = constraints.broken(tree, direction, groups)
+        if broken or (direction is not None and alpha < 0.0):
+            parameter = broken or "monotonic_cst"
+            raise ValueError(
+                f"warm_start goes on with an earlier fit, whose trees do not keep to {parameter}"
+            )
         self._shard.begin_tree(self._scale_exponent())
         try:
             for split in splits_of(tree, self.bins):
@@ -277,17 +320,42 @@ class Run:
         largest = min(2.0**30 / self._most_fixed, 2.0**20 / mean)
         return min(1020, max(-1020, math.frexp(largest)[1] - 1))
 
-    def _grow(self) -> tuple[_core.GrownTree, _Leaves]:
-        self._shard.begin_tree(self._scale_exponent())
+    def _grow(self, draws: bool = False) -> tuple[_core.GrownTree, _Leaves]:
+        share, seed = self.settings.subsample, self.settings.seed
+        drawn = drawn_rows(share, seed, self.n_rounds, self._n_given) if draws and share < 1.0 else None
+        # One number for seed and round, of which the core makes one for each node and column.
+        self._grower.set_draw(self.settings.colsample if draws else 1.0, (self.n_rounds << 32) | seed)
+        self._shard.begin_tree(self._scale_exponent(), drawn)
         ids = _core.grow(self._grower, self._shard)
-        return self._grower.tree(), self._leaves(ids)
+        grown, leaves = self._grower.tree(), self._leaves(ids)
+        return (grown if drawn is None else self._of_all_rows(grown, leaves)), leaves
+
+    def _of_all_rows(self, grown: _core.GrownTree, leaves: _Leaves) -> _core.GrownTree:
+        """Give a tree that grew from some rows the multiplicities of all of them."""
+        feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain = grown
+        count = np.zeros_like(count)
+        count[leaves.ids] = np.rint(leaves.table[:, :, 1].sum(axis=1) / self._unit)
+        for node in np.flatnonzero(feature >= 0)[::-1]:  # children come after their parent
+            count[node] = count[left[node]] + count[right[node]]
+        return feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain
 
     def _leaves(self, ids: NDArray[np.int32]) -> _Leaves:
         return _Leaves(ids, _core.leaf_table(self._shard, ids, self._unit, self._most_multiplicity))
 
     # Leaf values.
 
-    def _leaf_values(self, leaves: _Leaves) -> tuple[Array, int]:
+    def _leaf_values(self, leaves: _Leaves, grown: _core.GrownTree) -> tuple[Array, int]:
+        values, n_capped = self._free_values(leaves)
+        direction = self.settings.direction
+        if direction is None:
+            return values, n_capped
+        # The weight of a leaf and its ridge are about the curvature of its loss.
+        weight = leaves.table[:, :, 0].sum(axis=1)
+        weight += self._ridge if self.settings.leaf_values == "exact" else 0.0
+        nodes = grown[0], grown[2], grown[3]
+        return constraints.in_order(values, weight, leaves.ids, nodes, direction), n_capped
+
+    def _free_values(self, leaves: _Leaves) -> tuple[Array, int]:
         t, rule = self.settings.t, self.settings.leaf_values
         if rule == "exact":
             cap = CAP / self.settings.learning_rate if t >= 1.0 else math.inf
@@ -404,6 +472,34 @@ class Run:
             p *= self._multiplicity
         total = math.fsum(p)
         return p / total if total > 0.0 else p
+
+
+def drawn_rows(share: float, seed: int, round_: int, n: int) -> NDArray[np.bool_]:
+    """Draw rows for a tree: each by a number that (seed, round, position) alone gives it.
+
+    Parameters
+    ----------
+    share : float in (0, 1)
+        Probability of a row.
+    seed : int in [0, 2^32)
+    round_ : int
+        From 0.
+    n : int
+        Rows.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> int(drawn_rows(0.5, seed=0, round_=0, n=1000).sum())
+    483
+    """
+    # The high word of the key tells the rounds apart; 0 there is the draw of validation rows.
+    numbers = np.random.Philox(key=((round_ + 1) << 64) | seed).random_raw(n)
+    drawn: NDArray[np.bool_] = numbers < np.uint64(share * 2.0**64)
+    return drawn
 
 
 def _scaled(multiplicity: Array | None) -> tuple[Array | None, float]:

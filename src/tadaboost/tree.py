@@ -47,6 +47,7 @@ class Tree(NamedTuple):
         Multiplicity of the training rows in the node.
     gain : ndarray of float64
         Fall of the expected tempered Bayes risk (20) by the split, weights normalised to sum 1; 0 in leaves.
+        With `subsample` that of the drawn rows.
     """
 
     feature: NDArray[np.int32]
