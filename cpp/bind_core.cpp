@@ -199,31 +199,72 @@ nb::object next_request(Grower& grower) {
   return nb::make_tuple(r.node, r.left, r.right, r.split.column, to_numpy(std::move(r.goes_left)), r.build);
 }
 
-// The grown tree: feature, last code that goes left, left, right, missing_left, codes that go right with
+using Nodes = std::vector<GrownNode>;
+
+// A grown tree apart from its grower: a fit keeps one a round and lays out all of them at once.
+struct GrownTree {
+  Nodes nodes;
+};
+
+// Trees end to end: feature, last code that goes left, left, right, missing_left, codes that go right with
 // their offsets, multiplicity, gain; an entry a node.
-nb::tuple grown_tree(const Grower& grower) {
+nb::tuple arrays_of(const std::vector<const Nodes*>& trees) {
   std::vector<std::int32_t> feature, left, right, right_codes;
   std::vector<std::int64_t> last_left, code_start{0};
   std::vector<std::uint8_t> missing_left;
   std::vector<std::uint64_t> count;
   std::vector<double> gain;
-  for (const GrownNode& node : grower.nodes()) {
-    const bool leaf = node.left < 0;
-    feature.push_back(leaf ? -1 : static_cast<std::int32_t>(node.split.column));
-    last_left.push_back(leaf ? 0 : static_cast<std::int64_t>(node.split.last_left));
-    left.push_back(node.left);
-    right.push_back(node.right);
-    missing_left.push_back(!leaf && node.split.missing_left);
-    if (!leaf)
-      right_codes.insert(right_codes.end(), node.split.right_codes.begin(), node.split.right_codes.end());
-    code_start.push_back(static_cast<std::int64_t>(right_codes.size()));
-    count.push_back(node.positive.count + node.negative.count);
-    gain.push_back(node.gain);
+  for (const Nodes* nodes : trees) {
+    for (const GrownNode& node : *nodes) {
+      const bool leaf = node.left < 0;
+      feature.push_back(leaf ? -1 : static_cast<std::int32_t>(node.split.column));
+      last_left.push_back(leaf ? 0 : static_cast<std::int64_t>(node.split.last_left));
+      left.push_back(node.left);
+      right.push_back(node.right);
+      missing_left.push_back(!leaf && node.split.missing_left);
+      if (!leaf)
+        right_codes.insert(right_codes.end(), node.split.right_codes.begin(), node.split.right_codes.end());
+      code_start.push_back(static_cast<std::int64_t>(right_codes.size()));
+      count.push_back(node.positive.count + node.negative.count);
+      gain.push_back(node.gain);
+    }
   }
   return nb::make_tuple(
       to_numpy(std::move(feature)), to_numpy(std::move(last_left)), to_numpy(std::move(left)),
       to_numpy(std::move(right)), to_numpy(std::move(missing_left)), to_numpy(std::move(right_codes)),
       to_numpy(std::move(code_start)), to_numpy(std::move(count)), to_numpy(std::move(gain)));
+}
+
+nb::tuple arrays_of_list(const nb::list& trees) {
+  std::vector<const Nodes*> nodes;
+  for (nb::handle tree : trees) nodes.push_back(&nb::cast<const GrownTree&>(tree).nodes);
+  return arrays_of(nodes);
+}
+
+// The tree with other multiplicities in its leaves.
+GrownTree recounted(const GrownTree& tree, Array<const std::int32_t, 1> leaves,
+                    Array<const std::uint64_t, 1> count) {
+  require(leaves.size() == count.size(), "count: must be as long as leaves");
+  GrownTree out = tree;
+  for (GrownNode& node : out.nodes) node.positive.count = node.negative.count = 0;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto id = static_cast<std::size_t>(leaves.data()[i]);
+    require(id < out.nodes.size() && out.nodes[id].left < 0, "leaves: no such leaf in this tree");
+    out.nodes[id].positive.count = count.data()[i];
+  }
+  for (std::size_t i = out.nodes.size(); i-- > 0;)  // children come after their parent
+    if (out.nodes[i].left >= 0)
+      for (auto child : {out.nodes[i].left, out.nodes[i].right})
+        out.nodes[i].positive.count += out.nodes[static_cast<std::size_t>(child)].positive.count;
+  return out;
+}
+
+GrownTree root_of(const GrownTree& tree) {
+  require(!tree.nodes.empty(), "tree: has no node");
+  GrownTree root{{tree.nodes[0]}};
+  root.nodes[0].left = root.nodes[0].right = -1;
+  root.nodes[0].gain = 0.0;
+  return root;
 }
 
 // The conversation of tree.grow with one shard, without leaving C++.
@@ -356,7 +397,13 @@ void bind_core(nb::module_& m) {
           },
           "built"_a.noconvert())
       .def("leaves", [](const Grower& g) { return to_numpy(g.leaves()); })
-      .def("tree", &grown_tree);
+      .def("tree", [](const Grower& g) { return GrownTree{g.nodes()}; });
+  nb::class_<GrownTree>(m, "GrownTree")
+      .def("__len__", [](const GrownTree& tree) { return tree.nodes.size(); })
+      .def("arrays", [](const GrownTree& tree) { return arrays_of({&tree.nodes}); })
+      .def("recounted", &recounted, "leaves"_a.noconvert(), "count"_a.noconvert())
+      .def("root", &root_of);
+  m.def("lay_out", &arrays_of_list, "trees"_a);
   m.def("grow", &grow_here, "grower"_a, "shard"_a);
   m.def("stepped", &stepped, "l"_a, "c"_a, "s"_a);
   m.def("exact_exponent", &exact_exponent, "bound"_a);

@@ -330,7 +330,7 @@ def test_a_grower_refuses_messages_out_of_turn():
     grower, root, built = conversation()
     assert grower.next() is None
     assert len(grower.leaves()) == 0
-    assert [len(x) for x in grower.tree()] == [0, 0, 0, 0, 0, 0, 1, 0, 0]
+    assert [len(x) for x in grower.tree().arrays()] == [0, 0, 0, 0, 0, 0, 1, 0, 0]
     with pytest.raises(ValueError, match="supply: no request awaits a histogram"):
         grower.supply(root)
     grower.begin(root)

@@ -155,7 +155,7 @@ def test_an_empty_code_belongs_to_the_threshold_below():
     table, histogram = plain([[0, 0, 3, 3]], [1, 1, 0, 0])
     grower, request = first_split(table, 0.5, histogram)
     assert request[4].tolist() == [1, 0, 0, 0, 1]  # no missing: the heavier child, left at a tie
-    assert grower.tree()[1].tolist() == [0, 0, 0]
+    assert grower.tree().arrays()[1].tolist() == [0, 0, 0]
 
 
 def test_missing_goes_left_where_both_sides_are_as_good():
@@ -167,7 +167,7 @@ def test_missing_alone_can_be_a_child():
     table, histogram = plain([[0, 1, 2, 2]], [1, 1, 0, 0], n_codes=[3])
     grower, request = first_split(table, 0.5, histogram)
     assert request[4].tolist() == [1, 1, 0]
-    assert grower.tree()[1].tolist() == [1, 0, 0]  # the last code of values goes left
+    assert grower.tree().arrays()[1].tolist() == [1, 0, 0]  # the last code of values goes left
 
 
 @pytest.mark.parametrize(("positive", "side"), [([1, 0, 0], 0), ([1, 1, 0], 1)])
@@ -180,15 +180,15 @@ def test_of_equal_subsets_the_lowest_mask_is_taken_and_the_lowest_level_goes_lef
     table, histogram = plain([[1, 2, 3, 4]], [1, 0, 1, 0], n_codes=[6], categorical=[0])
     grower, request = first_split(table, 0.5, histogram)
     assert request[4].tolist() == [1, 1, 0, 1, 0, 1]  # levels 2 and 4 right; unseen 0 and missing left
-    assert grower.tree()[5].tolist() == [2, 4]
-    assert grower.tree()[6].tolist() == [0, 2, 2, 2]
+    assert grower.tree().arrays()[5].tolist() == [2, 4]
+    assert grower.tree().arrays()[6].tolist() == [0, 2, 2, 2]
 
 
 def test_of_many_levels_too_the_lowest_goes_left():
     levels = np.arange(10)
     table, histogram = plain([levels], levels % 2 == 0, n_codes=[11], categorical=[0])
     grower, _ = first_split(table, 0.5, histogram)
-    assert grower.tree()[5].tolist() == [1, 3, 5, 7, 9]
+    assert grower.tree().arrays()[5].tolist() == [1, 3, 5, 7, 9]
 
 
 def converse(table, t, shards=None, begin=True, **policy):
@@ -199,7 +199,7 @@ def converse(table, t, shards=None, begin=True, **policy):
         if begin:
             shard.begin_tree(20)
     leaves = tree.grow(grower, shards)
-    return grower.tree(), leaves
+    return grower.tree().arrays(), leaves
 
 
 GROWN = "feature", "last_left", "left", "right", "missing_left", "right_codes", "code_start", "count", "gain"
@@ -289,7 +289,7 @@ def test_gain_is_the_fall_of_the_risk_over_the_mass():
     table, histogram = plain([[0, 0, 1, 1]], [1, 0, 0, 0])
     grower, _ = first_split(table, 0.0, histogram)
     # 2 M_{-1}(a, b) = 4 a b / (a + b): 3 for the root of 1 and 3, 2 for the left child, over 4.
-    assert grower.tree()[8][0] == pytest.approx((3 - 2) / 4, rel=1e-15)
+    assert grower.tree().arrays()[8][0] == pytest.approx((3 - 2) / 4, rel=1e-15)
 
 
 # The same tree over any number of shards.
@@ -335,7 +335,7 @@ def test_growth_over_shards_equals_growth_on_one_bit_for_bit(t, kind, deal):
         leaves = _core.grow(grower, one)
         grown, others = converse(table, t, many, begin=False, growth=growth, min_count=2)
         assert np.array_equal(leaves, others)
-        for a, b in zip(grower.tree(), grown, strict=True):
+        for a, b in zip(grower.tree().arrays(), grown, strict=True):
             assert np.array_equal(a, b)
         assert_shards_add_up(one, many, leaves, rng.uniform(-0.3, 0.3, len(leaves)), parts)
 
@@ -376,7 +376,7 @@ def test_a_grower_begins_anew_whatever_state_it_was_left_in():
     grower.next()  # leaves a histogram awaited
     shard.begin_tree(20)
     tree.grow(grower, [shard])
-    for a, b in zip(grower.tree(), want, strict=True):
+    for a, b in zip(grower.tree().arrays(), want, strict=True):
         assert np.array_equal(a, b)
 
 

@@ -39,7 +39,7 @@ def grow_by_rows(run):
     def split_of(node):
         grower = _core.Grower(n_codes, is_categorical, settings.t, 2, 0, True, 0.0, 0, False)
         grower.begin(shard.histogram(node))
-        return grower.next(), grower.tree()
+        return grower.next(), grower.tree().arrays()
 
     shard.begin_tree(run._scale_exponent())
     found = [split_of(0)]

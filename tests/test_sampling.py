@@ -217,7 +217,7 @@ def test_a_tree_of_drawn_rows_and_columns_is_the_same_over_several_shards():
         for shard, rows in zip(shards, parts, strict=True):
             shard.begin_tree(20, np.ascontiguousarray(drawn[rows]))
         leaves = tree.grow(grower, shards) if len(shards) > 1 else _core.grow(grower, shards[0])
-        return [part.tolist() for part in grower.tree()], leaves.tolist()
+        return [part.tolist() for part in grower.tree().arrays()], leaves.tolist()
 
     one = grown([slice(None)])
     assert len(one[1]) > 2

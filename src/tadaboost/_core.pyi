@@ -55,9 +55,9 @@ class Forest:
     ) -> NDArray[np.float64]: ...
     def apply(self, X: NDArray[np.floating[Any]], n_threads: int) -> NDArray[np.int32]: ...
 
-# What a grower says of a tree, an entry a node: feature, last code that goes left, left, right, missing_left,
-# codes that go right with their offsets, multiplicity, gain.
-GrownTree = tuple[
+# Grown trees, an entry a node: feature, last code that goes left, left, right, missing_left, codes that go
+# right with their offsets, multiplicity, gain.
+GrownArrays = tuple[
     NDArray[np.int32],
     NDArray[np.int64],
     NDArray[np.int32],
@@ -68,6 +68,16 @@ GrownTree = tuple[
     NDArray[np.uint64],
     NDArray[np.float64],
 ]
+
+class GrownTree:
+    def __len__(self) -> int: ...
+    def arrays(self) -> GrownArrays: ...
+    # The tree with other multiplicities in its leaves.
+    def recounted(self, leaves: NDArray[np.int32], count: NDArray[np.uint64]) -> GrownTree: ...
+    def root(self) -> GrownTree: ...
+
+# The arrays of trees, one after the other; children are numbered within their tree.
+def lay_out(trees: list[GrownTree]) -> GrownArrays: ...
 
 # Sums are pairs of limbs, high and low: (high + low / 2^32) / 2^exponent.
 class Shard:

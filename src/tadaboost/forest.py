@@ -63,12 +63,16 @@ def flatten(trees: list[Tree]) -> FlatTrees:
     FlatTrees
         Contiguous arrays of the types in `DTYPES`.
     """
+    columns = dict(zip(Tree._fields, zip(*trees, strict=True), strict=True))
     fields = {
-        name: np.concatenate([getattr(tree, name) for tree in trees]).astype(dtype, copy=False)
+        name: np.concatenate(columns[name]).astype(dtype, copy=False)
         for name, dtype in DTYPES.items()
         if name not in ("tree_start", "category_start")
     }
-    widths = np.concatenate([np.diff(tree.category_start) for tree in trees])
+    offsets = np.concatenate(columns["category_start"])
+    # Differences within each tree: those across two trees are left out.
+    ends = np.cumsum([len(start) for start in columns["category_start"]])[:-1] - 1
+    widths = np.delete(np.diff(offsets), ends)
     n_nodes = [len(tree.feature) for tree in trees]
     return FlatTrees(tree_start=_starts(n_nodes), category_start=_starts(widths), **fields)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tadaboost import _core, boosting, constraints, losses
 from tadaboost.binning import Bins
-from tadaboost.tree import Tree, splits_of, to_tree
+from tadaboost.tree import Tree, splits_of, to_trees
 
 __all__ = ["CAP", "ROUND", "STOP_REASONS", "Run", "Settings"]
 
@@ -158,7 +158,8 @@ class Run:
         self._loss, self._bound = 1.0, 1.0
         self._records: list[tuple[float, ...]] = []
         self._recorded = [self._codensity()] if record_weights else None
-        self.trees: list[Tree] = []
+        self._trees: list[Tree] = []
+        self._grown: list[tuple[_core.GrownTree, NDArray[np.int32], Array]] = []  # the trees after those
         self.alphas: list[float] = []
         self.stop_reason: str | None = None
         self._known: deque[tuple[Tree, float, np.void]] = deque()
@@ -168,6 +169,14 @@ class Run:
     def n_rounds(self) -> int:
         """The number of rounds so far."""
         return len(self.alphas)
+
+    @property
+    def trees(self) -> list[Tree]:
+        """The trees so far."""
+        if self._grown:
+            self._trees += self._laid_out(self._grown)
+            self._grown = []
+        return self._trees
 
     def latest(self) -> list[tuple[Tree, float]]:
         """Return the tree of the last round and its coefficient."""
@@ -227,7 +236,7 @@ class Run:
             self.stop_reason = "perfect"
         elif abs(alpha) * A < 2.0**-53:
             self.stop_reason = "frozen step"
-        elif len(self.trees) == self.settings.n_estimators:
+        elif self.n_rounds == self.settings.n_estimators:
             self.stop_reason = "n_estimators"
 
     def only_tree(self) -> tuple[Tree, float]:
@@ -240,7 +249,8 @@ class Run:
         weight = leaves.table[:, :, 0]
         with np.errstate(invalid="ignore"):  # 0 times infinity: a class that a pure leaf does not have
             loss = weight * losses.tempered_exp_loss(np.stack([values, -values], axis=1), self.settings.t)
-        return self._tree(grown, leaves, values), math.fsum(loss[weight > 0.0]) / self._total
+        (tree,) = self._laid_out([(grown, leaves.ids, values)])
+        return tree, math.fsum(loss[weight > 0.0]) / self._total
 
     def rounds(self) -> NDArray[np.void]:
         """Return the records of the rounds so far, of dtype `ROUND`."""
@@ -255,13 +265,10 @@ class Run:
     def _stop(self, reason: str, grown: _core.GrownTree, leaves: _Leaves) -> None:
         """End the run; a run without any tree gets one root that predicts the prior."""
         self.stop_reason = reason
-        if self.trees:
+        if self.alphas:
             return
         if len(leaves.ids) > 1:
-            none = np.array([-1], np.int32)
-            no_codes, start = np.empty(0, np.int32), np.zeros(2, np.int64)
-            root = grown[1][:1], grown[4][:1], grown[7][:1]
-            grown = (none, root[0], none, none, root[1], no_codes, start, root[2], np.zeros(1))
+            grown = grown.root()
             self._shard.begin_tree(self._scale_exponent())
             leaves = self._leaves(np.zeros(1, np.int32))
         values, n_capped = self._prior(leaves)
@@ -303,7 +310,7 @@ class Run:
         record = record.copy()
         record["val_loss"] = math.nan
         self._records.append(tuple(record.tolist()))
-        self.trees.append(tree)
+        self._trees.append(tree)
         self.alphas.append(alpha)
         if self._recorded is not None:
             self._recorded.append(self._codensity())
@@ -332,12 +339,8 @@ class Run:
 
     def _of_all_rows(self, grown: _core.GrownTree, leaves: _Leaves) -> _core.GrownTree:
         """Give a tree that grew from some rows the multiplicities of all of them."""
-        feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain = grown
-        count = np.zeros_like(count)
-        count[leaves.ids] = np.rint(leaves.table[:, :, 1].sum(axis=1) / self._unit)
-        for node in np.flatnonzero(feature >= 0)[::-1]:  # children come after their parent
-            count[node] = count[left[node]] + count[right[node]]
-        return feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain
+        count = np.rint(leaves.table[:, :, 1].sum(axis=1) / self._unit)
+        return grown.recounted(leaves.ids, count.astype(np.uint64))
 
     def _leaves(self, ids: NDArray[np.int32]) -> _Leaves:
         return _Leaves(ids, _core.leaf_table(self._shard, ids, self._unit, self._most_multiplicity))
@@ -352,8 +355,8 @@ class Run:
         # The weight of a leaf and its ridge are about the curvature of its loss.
         weight = leaves.table[:, :, 0].sum(axis=1)
         weight += self._ridge if self.settings.leaf_values == "exact" else 0.0
-        nodes = grown[0], grown[2], grown[3]
-        return constraints.in_order(values, weight, leaves.ids, nodes, direction), n_capped
+        feature, _, left, right, *_ = grown.arrays()
+        return constraints.in_order(values, weight, leaves.ids, (feature, left, right), direction), n_capped
 
     def _free_values(self, leaves: _Leaves) -> tuple[Array, int]:
         t, rule = self.settings.t, self.settings.leaf_values
@@ -362,7 +365,7 @@ class Run:
             values: Array = _core.solve_leaves(
                 self._shard, *leaves, self._ridge, cap, self._most_multiplicity
             )
-            return values, int(np.count_nonzero(np.abs(values) >= cap))
+            return values, int(np.count_nonzero(np.abs(values) >= cap)) if t >= 1.0 else 0
         with np.errstate(all="ignore"):  # a leaf whose rows are all off has no value: 0
             link = losses.leaf_link if rule == "theorem_a" else losses.canonical_leaf
             weight = leaves.table[:, :, 0]
@@ -453,13 +456,14 @@ class Run:
             (rho, mu, alpha, Z, self._loss, bound, error, math.nan, least * share, most * share, n_off,
              n_capped + capped)
         )  # fmt: skip
-        self.trees.append(self._tree(grown, leaves, values))
+        self._grown.append((grown, leaves.ids, values))
         self.alphas.append(alpha)
         if self._recorded is not None:
             self._recorded.append(self._codensity())
 
-    def _tree(self, grown: _core.GrownTree, leaves: _Leaves, values: Array) -> Tree:
-        return to_tree(grown, self.bins, leaves.ids, values, self._unit * self._scale)
+    def _laid_out(self, grown: list[tuple[_core.GrownTree, NDArray[np.int32], Array]]) -> list[Tree]:
+        trees, ids, values = zip(*grown, strict=True)
+        return to_trees(trees, self.bins, ids, values, self._unit * self._scale)
 
     def _codensity(self) -> Array:
         """Return w_i e_i^(2-t) over its sum, in the order of the rows given; 0 for absent rows."""
