@@ -64,7 +64,11 @@ void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t
                    View<std::uint64_t> buffer) noexcept {
   const std::size_t n_columns = last - first;
   for (std::size_t i = 0; i < rows.size; ++i) {
-    if (i + kAhead < rows.size) prefetch(codes.data + rows[i + kAhead] * codes.stride + first);
+    if (i + kAhead < rows.size) {
+      const std::uint8_t* ahead = codes.data + rows[i + kAhead] * codes.stride;
+      prefetch(ahead + first);
+      prefetch(ahead + last - 1);  // often in the next cache line
+    }
     assert(rows[i] < codes.n_rows);
     const std::uint8_t* row = codes.data + rows[i] * codes.stride + first;
     const std::uint64_t x = std::uint64_t{weight[i]} << kBits | 1;

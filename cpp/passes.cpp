@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "blocks.hpp"
 #include "shard.hpp"
 
 namespace tada {
@@ -60,11 +59,19 @@ void Shard::weigh(const std::uint32_t* rows, std::size_t n, double* x) const {
     for (std::size_t i = 0; i < n; ++i) x[i] *= multiplicity_[rows[i]];
 }
 
+// e of rows [first, first + n).
+void Shard::weights(std::size_t first, std::size_t n, double* e) const {
+  if (weight_.empty())
+    weight_block(state_.data() + first, n, s_, e);
+  else
+    std::copy_n(weight_.data() + first, n, e);
+}
+
 std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) {
   LeafExtremes none;
   none.least = fast::kInf;
   none.most = -fast::kInf;
-  const double off = is_power(s_) ? 0.0 : -fast::kInf;  // never a state at t >= 1
+  const double off = off_state(s_);
   auto found = by_leaf(leaves, none, [&](const Chunk& chunk, LeafExtremes& out) {
     const std::size_t size = chunk.end - chunk.begin;
     double* state = scratch_.data() + chunk.begin;
@@ -101,7 +108,10 @@ std::vector<ExactSum> Shard::leaf_sums(View<const std::int32_t> leaves, View<con
     double e[kBlock];
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
       const std::size_t n = std::min(kBlock, chunk.end - first);
-      weight_block(scratch_.data() + first, n, s_, e);
+      if (weight_.empty())
+        weight_block(scratch_.data() + first, n, s_, e);
+      else
+        for (std::size_t i = 0; i < n; ++i) e[i] = weight_[rows_[first + i]];
       weigh(rows_.data() + first, n, e);
       add_block(e, n, exponent[chunk.pair], out);
     }
@@ -126,19 +136,12 @@ std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const 
 }
 
 // Adds rows [first, first + n) of one class, whose weights are e and e_power = e^(2-t) (changed here: times
-// multiplicity), to the moments.
-void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, int exponent,
-                  int loss_exponent, Moments& out) const {
-  const Range range = range_block(e_power, n);
-  out.least = std::min(out.least, range.least);
-  out.most = std::max(out.most, range.most);
-  const Range weights = range_block(e, n);
-  out.most_weight = std::max(out.most_weight, weights.most);
+// multiplicity), to the sums and counts of the moments. some_off: a weight of them is.
+void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, bool some_off,
+                  int exponent, int loss_exponent, Moments& out) const {
   const double* states = state_.data() + first;
   const double* scores = score_.data() + first;
-  const bool some_off = is_power(s_) ? s_ > 0.0 && range_block(states, n).least == 0.0
-                                     : range_block(states, n).least == -fast::kInf;
-  const double off = is_power(s_) ? 0.0 : -fast::kInf;
+  const double off = off_state(s_);
   if (unit_) {
     out.wrong += y > 0.0 ? count_at_most(scores, n, 0.0) : n - count_below(scores, n, 0.0);
     if (some_off) {
@@ -146,7 +149,6 @@ void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, d
       out.off += n_off;
       out.n_off += n_off;
     }
-    out.most_fixed = std::max(out.most_fixed, weights.most);
     add_block(e, n, exponent, out.weight);
     add_block(e_power, n, loss_exponent, out.loss);
     return;
@@ -167,6 +169,25 @@ void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, d
   add_block(e_power, n, loss_exponent, out.loss);
 }
 
+// Adds the extremes of rows [first, last), whose states lie in `range`: e and e^(2-t) rise or fall with them.
+void Shard::note_extremes(std::size_t first, std::size_t last, const Range& range, Moments& out) const {
+  const double ends[2] = {range.least, range.most}, none[2] = {0.0, 0.0};
+  double same[2], e[2], e_power[2];
+  step_block(ends, none, 2, s_, same, e, e_power);
+  out.least = std::min({out.least, e_power[0], e_power[1]});
+  out.most = std::max({out.most, e_power[0], e_power[1]});
+  out.most_weight = std::max({out.most_weight, e[0], e[1]});
+  if (unit_) out.most_fixed = std::max(out.most_fixed, out.most_weight);
+  const double capped_weight = fast::exp(log_weight_cap(s_)) * (1.0 - 1e-9);
+  if (std::max(e[0], e[1]) < capped_weight) return;
+  double block[kBlock];
+  for (std::size_t i = first; i < last; i += kBlock) {
+    const std::size_t n = std::min(kBlock, last - i);
+    weights(i, n, block);
+    out.n_capped += n - count_below(block, n, capped_weight);
+  }
+}
+
 // Row by row in the order of the shard, so that states and scores stream through memory.
 template <class Id>
 Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha,
@@ -180,13 +201,13 @@ Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> v
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) move[leaf] = alpha * value[leaf];
   Moments total;
   total.least = fast::kInf;
-  const double capped_weight = fast::exp(log_weight_cap(s_)) * (1.0 - 1e-9);
   const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
   std::vector<Moments> part(n_chunks, total);
   pool_.run(n_chunks, [&](std::size_t chunk) {
     Moments& out = part[chunk];
-    double c[kBlock], e[kBlock], e_power[kBlock];
+    double c[kBlock], e_here[kBlock], e_power[kBlock];
     const std::size_t last = std::min(n, (chunk + 1) * kRowChunk);
+    Range whole{fast::kInf, -fast::kInf};
     for (std::size_t first = chunk * kRowChunk, size; first < last; first += size) {
       const bool positive = first < n_positive_;
       size = std::min({kBlock, last - first, positive ? n_positive_ - first : n});
@@ -196,10 +217,13 @@ Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> v
         score_[first + i] = h > clip ? clip : (h < -clip ? -clip : h);
         c[i] = y * m;
       }
+      double* e = weight_.empty() ? e_here : weight_.data() + first;
       step_block(state_.data() + first, c, size, s_, state_.data() + first, e, e_power);
-      tally(first, size, y, e, e_power, exponent, loss_exponent, out);
-      if (out.most_weight >= capped_weight) out.n_capped += size - count_below(e, size, capped_weight);
+      const Range range = range_block(state_.data() + first, size);
+      whole = {std::min(whole.least, range.least), std::max(whole.most, range.most)};
+      tally(first, size, y, e, e_power, range.least == off_state(s_), exponent, loss_exponent, out);
     }
+    note_extremes(chunk * kRowChunk, last, whole, out);
   });
   for (const Moments& m : part) total.merge(m);
   gathered_.clear();

@@ -6,20 +6,21 @@
 #include <cmath>
 #include <numeric>
 
-#include "blocks.hpp"
-
 namespace tada {
 namespace {
 
 constexpr std::size_t kWorthThreads = 1
                                       << 15;  // updates below which waking a thread costs more than it brings
 
+// Rows of codes begin at multiples of 8: the eight codes of one load then share a cache line.
+std::size_t stride_of(std::size_t n_columns) { return (n_columns + 7) / 8 * 8; }
+
 // by_row[i][c] = by_column[c][i] = codes[c][order[i]], in blocks of rows that stay in the cache.
 template <class Code>
 void arrange(View<const Code> codes, const std::vector<std::uint32_t>& order, std::size_t n_given,
-             std::size_t n_columns, CodeTable<Code>& table, Pool& pool) {
+             std::size_t n_columns, std::size_t stride, CodeTable<Code>& table, Pool& pool) {
   const std::size_t n = order.size(), block = 1024;
-  table.by_row.resize(n * n_columns);
+  table.by_row.resize(n * stride);
   table.by_column.resize(n * n_columns);
   pool.run((n + block - 1) / block, [&](std::size_t chunk) {
     const std::size_t first = chunk * block, last = std::min(n, first + block);
@@ -27,7 +28,7 @@ void arrange(View<const Code> codes, const std::vector<std::uint32_t>& order, st
       for (std::size_t i = first; i < last; ++i) {
         const Code code = codes[c * n_given + order[i]];
         table.by_column[c * n + i] = code;
-        table.by_row[i * n_columns + c] = code;
+        table.by_row[i * stride + c] = code;
       }
   });
 }
@@ -76,7 +77,8 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
     if (k == 0) n_positive_ = order_.size();
   }
   const std::size_t n = order_.size();
-  arrange(codes, order_, n_given, layout_.n_columns(), codes_.emplace<CodeTable<Code>>(), pool_);
+  arrange(codes, order_, n_given, layout_.n_columns(), stride_of(layout_.n_columns()),
+          codes_.emplace<CodeTable<Code>>(), pool_);
   if (!unit_) {
     multiplicity_.resize(n);
     cell_of_row_.resize(n);
@@ -91,6 +93,7 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
     total_count_ = n;
   }
   state_.assign(n, first_state(s_));
+  if (!is_quick(s_)) weight_.assign(n, 1.0);
   score_.assign(n, 0.0);
   rows_.resize(n);
   scratch_.resize(n);
@@ -112,7 +115,7 @@ void Shard::begin_tree(int scale_exponent, View<const std::uint8_t> drawn) {
     for (std::size_t first = chunk * kRowChunk; first < std::min(n, (chunk + 1) * kRowChunk);
          first += kBlock) {
       const std::size_t size = std::min(kBlock, n - first);
-      weight_block(state_.data() + first, size, s_, e);
+      weights(first, size, e);
       for (std::size_t i = 0; i < size; ++i) {
         const std::size_t row = first + i;
         rows_[row] = static_cast<std::uint32_t>(row);
@@ -166,7 +169,7 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
   std::visit(
       [&](const auto& table) {
         using Code = typename std::decay_t<decltype(table)>::code_type;
-        const RowCodes<Code> codes{table.by_row.data(), n_rows(), n_columns};
+        const RowCodes<Code> codes{table.by_row.data(), n_rows(), stride_of(n_columns)};
         auto one = [&](std::size_t chunk) {
           const std::size_t k = chunk % 2, part = chunk / 2;
           const std::size_t first = part * n_columns / parts, last = (part + 1) * n_columns / parts;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "blocks.hpp"
 #include "exact_sum.hpp"
 #include "histogram.hpp"
 #include "pool.hpp"
@@ -116,8 +117,10 @@ class Shard {
   template <class Id>
   Moments step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
                       int exponent, int loss_exponent, Id* leaf_of_row);
-  void tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, int exponent,
-             int loss_exponent, Moments& out) const;
+  void weights(std::size_t first, std::size_t n, double* e) const;
+  void tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, bool some_off,
+             int exponent, int loss_exponent, Moments& out) const;
+  void note_extremes(std::size_t first, std::size_t last, const Range& range, Moments& out) const;
 
   Layout layout_;
   std::variant<CodeTable<std::uint8_t>, CodeTable<std::uint16_t>> codes_;
@@ -129,6 +132,7 @@ class Shard {
   std::vector<double> multiplicity_;         // empty when unit_
   std::vector<Cell> cell_of_row_;            // fixed-point weight and count, by row; empty when unit_
   std::vector<double> state_, score_;        // weight of each row (see blocks.hpp), and its H
+  std::vector<double> weight_;               // e of each row; empty where it is quickly had from the state
   std::vector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
   // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the
   // leaves; the leaf of each row.
