@@ -351,10 +351,16 @@ def boost(X, y, t, **options):
             alpha *= rules.learning_rate
             if not unit and any(h):
                 alpha = max(-cap / max(map(abs, h)), min(cap / max(map(abs, h)), alpha))
-            back = rules.direction and (rho < 0 or alpha < 0)
+            edge, size = (
+                fsum(a * exp(lw) * b for a, lw, b in zip(w, logs, v, strict=True)) for v in (u, map(abs, u))
+            )
+            back = rules.direction and (
+                edge <= 1e-12 * size or alpha < 0
+            )  # leaves moved into order may lose it
+            again = draw is not None and bound < 2**-40  # rounding is left of a tree that was drawn before
             if len(nodes) == 1:
                 stop = "no split"
-            elif alpha == 0 or not any(h) or (abs(rho) < 1e-15 and not unit) or back:
+            elif alpha == 0 or not any(h) or (abs(rho) < 1e-15 and not unit) or back or again:
                 stop = "edge zero"
             else:
                 stop = None

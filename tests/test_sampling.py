@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """subsample and colsample: drawn by (seed, round, row or node) alone, and only to choose splits."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -150,6 +152,18 @@ def test_a_draw_that_leaves_no_step_is_followed_by_all_rows_and_columns():
         constant, y
     )
     assert {f for one in some.trees_ for f in one.feature} == {-1, 30}
+
+
+def test_a_tree_that_is_drawn_again_when_it_has_no_edge_left_gives_way_to_all_columns():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (400, 2)).astype(float)
+    y = X.sum(axis=1) + rng.normal(size=400) > 1
+    rules = {"max_leaf_nodes": 2, "leaf_values": "theorem_a", "learning_rate": 1.0, "growth": "heaviest"}
+    for seed in range(8):  # t = 1: such a step is exact; in most draws a column comes twice in a row
+        model = TAdaBoostClassifier(1.0, n_estimators=6, colsample=0.5, random_state=seed, **rules).fit(X, y)
+        asked = [one.feature[0] for one in model.trees_]
+        assert all(a != b for a, b in itertools.pairwise(asked))
+        assert min(np.abs(one.value).max() for one in model.trees_) > 1e-9
 
 
 def test_draws_have_the_share_that_was_asked_for_and_differ_between_rounds():

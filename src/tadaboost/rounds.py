@@ -224,8 +224,9 @@ class Run:
         alpha, step_capped = self._coefficient(leaves, values, rho, A)
         useless = alpha == 0.0 or not values.any()
         useless = useless or (self.settings.leveraging != "unit" and abs(rho) < 1e-15)
-        if self.settings.direction is not None:  # a step back would turn the order of the leaves around
-            useless = useless or rho < 0.0 or alpha < 0.0
+        useless = useless or (draws and A < 2.0**-40)  # rounding is left of a tree that was drawn before
+        if self.settings.direction is not None:  # leaves moved into order may have lost their edge
+            useless = useless or alpha < 0.0 or not _rises(leaves.table[:, :, 0], values)
         capped = n_capped + step_capped
         return _Step(grown, leaves, values, alpha, rho, A, off, capped, "edge zero" if useless else None)
 
@@ -504,6 +505,12 @@ def drawn_rows(share: float, seed: int, round_: int, n: int) -> NDArray[np.bool_
     numbers = np.random.Philox(key=((round_ + 1) << 64) | seed).random_raw(n)
     drawn: NDArray[np.bool_] = numbers < np.uint64(share * 2.0**64)
     return drawn
+
+
+def _rises(weight: Array, values: Array) -> bool:
+    """Say whether a step forward lowers the loss: the edge, over what it could be, is above rounding."""
+    edge = math.fsum((weight[:, 0] - weight[:, 1]) * values)
+    return edge > 1e-12 * math.fsum(weight.sum(axis=1) * np.abs(values))
 
 
 def _scaled(multiplicity: Array | None) -> tuple[Array | None, float]:
