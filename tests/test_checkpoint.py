@@ -11,10 +11,12 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, checkpoint, paper_settings, persist
+from tadaboost.commands import main
 
 RULES = [
     {},
@@ -399,3 +401,26 @@ def test_a_model_with_a_checkpoint_can_be_saved(path, tmp_path):
     assert tadaboost.load(tmp_path / "m.tada").checkpoint == str(path)
     with zipfile.ZipFile(tmp_path / "m.tada") as archive:
         assert not re.search(rb'"after"', archive.read("model.json"))
+
+
+def test_the_command_line_goes_on_with_the_fit_to_all_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = data()
+    X.assign(y=y).to_csv("data.csv", index=False)
+
+    def run(*options):
+        result = CliRunner().invoke(main, ["fit", "data.csv", "--target", "y", *options])
+        return result.exit_code, result.stderr.splitlines()[-1:]
+
+    kept = ("--folds", "2", "--set", "checkpoint=7", "--model", "m.tada")
+    assert run(*kept, "--set", "n_estimators=4") == (0, [])
+    assert tadaboost.load("7").n_iter_ == 4
+    assert run(*kept, "--set", "n_estimators=6") == (0, [])
+    assert run("--folds", "0", "--set", "n_estimators=6") == (0, [])
+    assert tadaboost.load("m.tada").rounds_.tobytes() == tadaboost.load("data.tada").rounds_.tobytes()
+    told = (
+        "Error: data.csv: checkpoint 7 is of a fit with another max_bins; name another file, or remove this"
+    )
+    assert run(*kept, "--set", "max_bins=9") == (1, [f"{told} one to begin anew"])
+    assert run(*kept, "--set", "checkpoint=no/c") == (1, ["Error: no/c: there is no folder no"])
+    assert run(*kept, "--set", "checkpoint=m.tada") == (2, ["Error: --model and checkpoint are both m.tada"])

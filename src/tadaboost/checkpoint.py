@@ -155,8 +155,8 @@ class Checkpoint:
             reason = str(error).removeprefix(f"{self._path}: ")
             raise ValueError(f"checkpoint {self._shown}: {reason}; {_ADVICE}") from None
         entry = about.get("checkpoint")
-        ours = isinstance(model, TAdaBoostClassifier) and isinstance(entry, dict)
-        if not ours or not {"data", "after"} <= entry.keys():
+        ours = isinstance(entry, dict) and {"data", "after"} <= set(entry)
+        if not ours or not isinstance(model, TAdaBoostClassifier):
             raise ValueError(f"checkpoint {self._shown} is a model, not a checkpoint; {_ADVICE}")
         return model, about
 
