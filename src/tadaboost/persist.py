@@ -264,7 +264,14 @@ def _about(members: dict[str, bytes]) -> dict[str, Any]:
 
 def _model(members: dict[str, bytes], about: dict[str, Any]) -> Model:
     _require(about["class"] in _CLASSES, "the class")
-    model = _CLASSES[about["class"]](**_parameters(about["parameters"]))
+    kind, parameters = _CLASSES[about["class"]], _parameters(about["parameters"])
+    for name in sorted(parameters.keys() - kind().get_params()):
+        _require(about.get("version") != tadaboost.__version__, f"the parameter {name!r}")
+        raise _Damage(
+            f"written by tadaboost {about.get('version')}, whose parameter {name!r} is not known here; "
+            "upgrade tadaboost"
+        )
+    model = kind(**parameters)
     model._validate_params()
     n_features = about["n_features"]
     _require(type(n_features) is int and 1 <= n_features < 2**31, "n_features")
