@@ -143,6 +143,14 @@ def test_labels_come_back_with_their_type(tmp_path, labels):
     assert set(loaded.predict(X).tolist()) <= set(labels.tolist())
 
 
+@pytest.mark.parametrize("labels", [["no", "yes"], ["", "a"], [""]])
+def test_labels_may_be_shorter_than_their_type(tmp_path, labels):
+    y = np.array([*labels, "never seen"])[np.arange(40) % len(labels)]
+    model = TAdaBoostClassifier(n_estimators=2).fit(np.arange(40.0)[:, None], y)
+    save(model, tmp_path / "m.tada")
+    assert load(tmp_path / "m.tada").classes_.tolist() == labels
+
+
 def test_a_fresh_process_predicts_the_same(tmp_path, model):
     X, _ = table()
     save(model, tmp_path / "m.tada")

@@ -241,8 +241,12 @@ def labels_out(classes: NDArray[Any]) -> dict[str, Any]:
         )
     if classes.dtype.kind == "f" and classes.dtype.itemsize > 8:
         raise TypeError(f"labels of dtype {classes.dtype} cannot be saved; use float64")
-    known = classes.dtype.kind in "biufU"
-    return {"dtype": _little_endian(classes.dtype).str if known else "object", "values": classes.tolist()}
+    values = classes.tolist()
+    if classes.dtype.kind == "O":
+        return {"dtype": "object", "values": values}
+    # Of text the width that the classes need: that of y may be of longer labels which no row had.
+    dtype = np.array(values).dtype if classes.dtype.kind == "U" else classes.dtype
+    return {"dtype": _little_endian(dtype).str, "values": values}
 
 
 # Reading
@@ -450,7 +454,7 @@ def _classes(stored: Any) -> NDArray[Any]:
     _require(dtype.kind in _LABEL_OF_KIND and len(values) >= 1, "classes")
     _require(all(map(_LABEL_OF_KIND[dtype.kind], values)), "classes")
     if dtype.kind == "U":
-        _require(dtype.itemsize == 4 * max(map(len, values)), "classes")
+        _require(dtype.itemsize == 4 * max(1, *map(len, values)), "classes")
     classes = np.array(values, dtype=dtype.newbyteorder("="))
     _require(classes.tolist() == values and sorted(set(values)) == values, "classes")
     return classes

@@ -41,7 +41,8 @@ def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
         raise ValueError(f"{name}[{i}] is {labels[i]}; every row needs a label that is finite")
     elif labels.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} holds complex numbers")
-    check_classification_targets(labels)
+    with np.errstate(invalid="ignore"):  # it casts labels to integers, which 1e300 is too large for
+        check_classification_targets(labels)
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
