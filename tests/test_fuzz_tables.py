@@ -70,6 +70,7 @@ WEIGHTS = {
     "NaN": lambda r, n: np.where(r.random(n) < 0.1, np.nan, 1.0),
     "infinite": lambda r, n: np.where(r.random(n) < 0.1, np.inf, 1.0),
     "short": lambda r, n: np.ones(max(0, n - 1)),
+    "complex": lambda r, n: np.ones(n) + 1j,
 }
 
 

@@ -78,7 +78,10 @@ def open_table(X: object) -> Table:
         X = np.ma.filled(X.astype(np.float64), np.nan)
     if not hasattr(X, "__array__") and isinstance(X, list | tuple) and _has_text(X):
         X = np.array(X, dtype=object)  # else numpy turns the numbers of a mixed list into text
-    array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    try:
+        array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    except (ValueError, TypeError) as error:  # some of its texts print the array
+        raise type(error)(" ".join(str(error).split())) from None
     if array.dtype.kind in "Mm":
         raise ValueError(_dates("X"))
     if array.dtype.kind not in "biufUO":

@@ -109,6 +109,8 @@ def _check_weights(sample_weight: Any, n_rows: int, name: str) -> Floats:
     if sample_weight is None or isinstance(sample_weight, Real):
         weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
     else:
+        if np.iscomplexobj(sample_weight):
+            raise ValueError(f"Complex data not supported: {name} holds complex numbers")
         weight = check_array(
             sample_weight,
             dtype=np.float64,
