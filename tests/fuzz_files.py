@@ -213,7 +213,7 @@ def table(model):
         columns.append(pd.Series([*known, *[None] * (16 - len(known))], dtype=object))
     X = pd.concat(columns, axis=1)
     names = getattr(model, "feature_names_in_", None)
-    return X.to_numpy() if names is None else X.set_axis(names, axis=1)
+    return X.to_numpy() if names is None else X.set_axis(pd.Index(names, dtype=object), axis=1)
 
 
 def check(path, again):
