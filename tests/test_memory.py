@@ -21,8 +21,8 @@ y = np.digitize(X[:, 0] + rng.normal(size=4_000), [-0.5, 0.5])
 settings = [
     (TAdaBoostClassifier(n_estimators=3, n_jobs=2, record_weights=True), y > 0, None),
     (TAdaBoostClassifier(n_estimators=2, n_jobs=1), y, weight),
-    (TAdaBoostClassifier(n_estimators=3, early_stopping=True, random_state=0), y > 0, weight),
-    (TemperedTreeClassifier(), y > 0, None),
+    (TAdaBoostClassifier(n_estimators=3, n_jobs=1, early_stopping=True, random_state=0), y > 0, weight),
+    (TemperedTreeClassifier(n_jobs=1), y > 0, None),
 ]
 
 def fits(n):
