@@ -67,6 +67,15 @@ def _write_every_round(monkeypatch):
 
 
 @pytest.fixture
+def grown(monkeypatch):
+    """An entry for each tree that is grown."""
+    trees = []
+    grow = tadaboost.rounds.Run._grow
+    monkeypatch.setattr(tadaboost.rounds.Run, "_grow", lambda run: trees.append(1) or grow(run))
+    return trees
+
+
+@pytest.fixture
 def path(tmp_path):
     return tmp_path / "fit.checkpoint"
 
@@ -104,12 +113,11 @@ def test_a_fit_that_was_interrupted_twice_is_one_that_was_not(path, rules, n_cla
     assert_same(model.set_params(random_state=one.random_state), one)
 
 
-def test_the_found_rounds_are_taken_and_not_grown_again(path, monkeypatch):
+def test_the_found_rounds_are_taken_and_not_grown_again(path, grown):
     X, y = data()
-    interrupted(9, {}, path, X, y)
-    grown = []
-    grow = tadaboost.rounds.Run._grow
-    monkeypatch.setattr(tadaboost.rounds.Run, "_grow", lambda run: grown.append(1) or grow(run))
+    interrupted(9, {"record_weights": True}, path, X, y)
+    assert not hasattr(tadaboost.load(path), "weights_")  # rows times rounds, and they come again
+    grown.clear()
     TAdaBoostClassifier(n_estimators=12, checkpoint=path).fit(X, y)
     assert len(grown) == 12 - 8
 
@@ -234,20 +242,43 @@ def test_a_warm_start_goes_on_with_what_is_longer(path):
     assert_same(saved.fit(X, y), one)
 
 
-def test_a_warm_start_with_another_parameter_is_no_checkpoint_of_a_plain_fit(path):
+def goes_on_slower(n, path=None, **more):
+    """A model of n rounds at a learning rate of 1, set to go on at 0.1."""
     X, y = data()
+    model = TAdaBoostClassifier(n_estimators=n, learning_rate=1.0, warm_start=True).fit(X, y)
+    return model.set_params(n_estimators=9, learning_rate=0.1, checkpoint=path, **more)
 
-    def begun():
-        return TAdaBoostClassifier(n_estimators=3, learning_rate=1.0, warm_start=True).fit(X, y)
 
-    goes_on = {"n_estimators": 9, "learning_rate": 0.1}
-    one = begun().set_params(**goes_on).fit(X, y)
-    goes_on["checkpoint"] = path
+def test_a_warm_start_with_another_parameter_is_no_checkpoint_of_another_fit(path, grown):
+    X, y = data()
+    one = goes_on_slower(3).fit(X, y)
     with pytest.raises(Interrupted):
-        begun().set_params(**goes_on).set_callbacks(FailAt(6)).fit(X, y)
-    with pytest.raises(ValueError, match=r"is of a fit with other first rounds \(warm_start\); name another"):
-        TAdaBoostClassifier(**goes_on).fit(X, y)
-    assert_same(begun().set_params(**goes_on).fit(X, y), one)
+        goes_on_slower(3, path).set_callbacks(FailAt(6)).fit(X, y)
+    plain = TAdaBoostClassifier(n_estimators=9, learning_rate=0.1, checkpoint=path)
+    for other in (plain, goes_on_slower(2, path)):
+        with pytest.raises(
+            ValueError, match=r"is of a fit with other first rounds \(warm_start\); name another"
+        ):
+            other.fit(X, y)
+    again = goes_on_slower(3, path)
+    grown.clear()
+    assert_same(again.fit(X, y), one)
+    assert len(grown) == 9 - 5
+
+
+def test_a_warm_start_that_is_ahead_of_the_file_keeps_its_own_rounds(path):
+    X, y = data()
+    kept = TAdaBoostClassifier(n_estimators=2, learning_rate=0.1, checkpoint=path).fit(X, y)
+
+    def ahead(path):
+        model = TAdaBoostClassifier(n_estimators=2, learning_rate=0.1, warm_start=True).fit(X, y)
+        model.set_params(n_estimators=4, learning_rate=1.0).fit(X, y)
+        return model.set_params(n_estimators=9, learning_rate=0.1, checkpoint=path)
+
+    model = ahead(path).fit(X, y)
+    assert_same(model, ahead(None).fit(X, y))
+    with pytest.raises(ValueError, match="is of a fit with other first rounds"):
+        kept.set_params(n_estimators=9).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -331,8 +362,9 @@ def test_a_place_that_cannot_be_written_is_told_before_the_first_round(tmp_path,
         TAdaBoostClassifier(checkpoint=tmp_path / "file" / "c").fit(X, y)
 
 
-def test_what_a_file_cannot_hold_is_told_before_the_first_round(path):
+def test_what_a_file_cannot_hold_is_told_before_the_first_round(path, monkeypatch):
     X, y = data()
+    monkeypatch.setattr(tadaboost.rounds.Run, "step", lambda _: pytest.fail("a round was done"))
     with pytest.raises(
         ValueError, match=r"^checkpoint keeps trees only, and estimator is given; leave one of"
     ):
