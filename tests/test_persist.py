@@ -364,6 +364,12 @@ def test_a_wrong_description_is_refused(tmp_path, members, changes):
         load(write(tmp_path / "m.tada", edited(members, **changes)))
 
 
+def test_a_file_whose_classes_became_one_predicts_it_with_certainty(tmp_path, members):
+    loaded = load(write(tmp_path / "m.tada", edited(members, classes={"dtype": "<U2", "values": ["no"]})))
+    X, _ = table()
+    np.testing.assert_array_equal(loaded.predict_proba(X), np.ones((len(X), 1)))
+
+
 @pytest.mark.parametrize(
     "text", [b"[" * 10**5, b'{"format": NaN}', b'{"format": 1}', b"\xff\xfe", b"9" * 10**5, b"{"]
 )
