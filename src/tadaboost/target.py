@@ -20,6 +20,15 @@ from sklearn.utils.validation import check_array, column_or_1d
 Floats = NDArray[np.float64]
 
 
+def checked_array(X: Any, **settings: Any) -> NDArray[Any]:
+    """Do scikit-learn's `check_array`, with errors of one line: some of its own print the array."""
+    try:
+        array: NDArray[Any] = check_array(X, **settings)
+    except (ValueError, TypeError) as error:
+        raise type(error)(" ".join(str(error).split())) from None
+    return array
+
+
 def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
     """Read labels as an array of one type, none missing."""
     if nw.dependencies.is_into_series(
@@ -109,9 +118,7 @@ def _check_weights(sample_weight: Any, n_rows: int, name: str) -> Floats:
     if sample_weight is None or isinstance(sample_weight, Real):
         weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
     else:
-        if np.iscomplexobj(sample_weight):
-            raise ValueError(f"Complex data not supported: {name} holds complex numbers")
-        weight = check_array(
+        weight = checked_array(
             sample_weight,
             dtype=np.float64,
             copy=True,
