@@ -71,7 +71,9 @@ def grown(monkeypatch):
     """An entry for each tree that is grown."""
     trees = []
     grow = tadaboost.rounds.Run._grow
-    monkeypatch.setattr(tadaboost.rounds.Run, "_grow", lambda run: trees.append(1) or grow(run))
+    monkeypatch.setattr(
+        tadaboost.rounds.Run, "_grow", lambda run, *draws: trees.append(1) or grow(run, *draws)
+    )
     return trees
 
 
