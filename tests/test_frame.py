@@ -47,6 +47,18 @@ def test_every_numeric_dtype_gives_the_same_numbers(dtype):
     assert matrix.tolist() == X.tolist()
 
 
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        (np.ones((2, 2)) + 1j, r"^Complex data not supported [^\n]*$"),
+        (np.ones(3), r"^Expected 2D array, got 1D array instead: [^\n]*Reshape your data[^\n]*$"),
+    ],
+)
+def test_what_scikit_learn_refuses_is_one_line(X, match):
+    with pytest.raises(ValueError, match=match):
+        open_table(X)
+
+
 NUMBERS = {
     "pandas": pd.DataFrame({"a": [1.5, None, 3.0], "b": [1, 0, 1]}),
     "nullable": pd.DataFrame({"a": pd.array([1.5, None, 3], "Float64"), "b": pd.array([1, 0, 1], "Int64")}),

@@ -143,6 +143,14 @@ def test_labels_come_back_with_their_type(tmp_path, labels):
     assert set(loaded.predict(X).tolist()) <= set(labels.tolist())
 
 
+@pytest.mark.parametrize("labels", [["no", "yes"], ["", "a"], [""]])
+def test_labels_may_be_shorter_than_their_type(tmp_path, labels):
+    y = np.array([*labels, "never seen"])[np.arange(40) % len(labels)]
+    model = TAdaBoostClassifier(n_estimators=2).fit(np.arange(40.0)[:, None], y)
+    save(model, tmp_path / "m.tada")
+    assert load(tmp_path / "m.tada").classes_.tolist() == labels
+
+
 def test_a_fresh_process_predicts_the_same(tmp_path, model):
     X, _ = table()
     save(model, tmp_path / "m.tada")
@@ -356,63 +364,15 @@ def test_a_wrong_description_is_refused(tmp_path, members, changes):
         load(write(tmp_path / "m.tada", edited(members, **changes)))
 
 
+def test_a_file_whose_classes_became_one_predicts_it_with_certainty(tmp_path, members):
+    loaded = load(write(tmp_path / "m.tada", edited(members, classes={"dtype": "<U2", "values": ["no"]})))
+    X, _ = table()
+    np.testing.assert_array_equal(loaded.predict_proba(X), np.ones((len(X), 1)))
+
+
 @pytest.mark.parametrize(
     "text", [b"[" * 10**5, b'{"format": NaN}', b'{"format": 1}', b"\xff\xfe", b"9" * 10**5, b"{"]
 )
 def test_a_strange_description_is_refused(tmp_path, members, text):
     with pytest.raises(ModelFileError, match=r"^[^\n]*m\.tada: [^\n]*$"):
         load(write(tmp_path / "m.tada", members | {"model.json": text}))
-
-
-def mutated(rng, data):
-    """`data` with a few bytes changed, cut out or put in."""
-    data = bytearray(data)
-    for _ in range(rng.integers(1, 4)):
-        at = int(rng.integers(0, len(data)))
-        kind = rng.integers(0, 4)
-        if kind == 0:
-            data[at] = int(rng.integers(0, 256))
-        elif kind == 1:
-            data[at] ^= 1 << int(rng.integers(0, 8))
-        elif kind == 2:
-            del data[at : at + int(rng.integers(1, 9))]
-        else:
-            data[at:at] = rng.bytes(int(rng.integers(1, 9)))
-    return bytes(data)
-
-
-def check_is_refused_or_sound(path, X):
-    try:
-        loaded = load(path)
-    except ModelFileError:
-        return False
-    if loaded.n_features_in_ != X.shape[1] or loaded.feature_names_in_.tolist() != X.columns.tolist():
-        X = X.set_axis(loaded.feature_names_in_, axis=1)
-    if not all((a is None) == (b is None) for a, b in zip(loaded._schema, fitted()._schema, strict=True)):
-        return True
-    score, probability = loaded.decision_function(X), loaded.predict_proba(X)
-    assert np.isfinite(score).all()
-    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(loaded.predict(X), loaded.classes_[probability.argmax(axis=1)])
-    assert np.isfinite(loaded.feature_importances_).all()
-    return True
-
-
-def test_mutated_bytes_give_an_error_or_a_sound_model(tmp_path, model):
-    rng, (X, _) = np.random.default_rng(0), table()
-    path = tmp_path / "m.tada"
-    save(model, path)
-    content = path.read_bytes()
-    for _ in range(300):
-        path.write_bytes(mutated(rng, content))
-        check_is_refused_or_sound(path, X)
-
-
-def test_mutated_members_give_an_error_or_a_sound_model(tmp_path, members):
-    rng, (X, _) = np.random.default_rng(1), table()
-    names, sound = sorted(members), 0
-    for _ in range(300):  # here the checksums are right, so only the checks of the content stand guard
-        name = names[rng.integers(len(names))]
-        path = write(tmp_path / "m.tada", members | {name: mutated(rng, members[name])})
-        sound += check_is_refused_or_sound(path, X)
-    assert 0 < sound < 300

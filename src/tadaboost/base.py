@@ -242,11 +242,12 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._most_probable(self.predict_proba(X))
 
     def _probabilities(self, score: Floats) -> Floats:
+        if len(self.classes_) == 1:
+            return np.ones((len(score), 1))
         if score.ndim == 2:
             return multiclass.probabilities(score, self._temperature)
         # Both by the link: 1 - p would lose the digits of a small probability.
-        both = [losses.inverse_link(side, self._temperature) for side in (-score, score)]
-        return np.stack(both[: len(self.classes_)], axis=1)
+        return np.stack([losses.inverse_link(side, self._temperature) for side in (-score, score)], axis=1)
 
     def _most_probable(self, probabilities: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]

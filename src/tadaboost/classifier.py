@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -24,7 +25,7 @@ from tadaboost.tree import Tree
 from tadaboost.validation import Rows, Watch, part, weighted
 
 
-class _Earlier(NamedTuple):
+class Earlier(NamedTuple):
     """The rounds of an earlier fit, which a warm start goes on with."""
 
     weak: list[Any]
@@ -119,6 +120,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         `sklearn.ensemble.HistGradientBoostingClassifier`. Groups may share columns: below a split those
         remain that hold all columns asked about so far. Columns that are in no group are one group more.
         "pairwise" is every pair, "no_interactions" each column alone.
+    checkpoint : path-like or None, default=None
+        A file in which `fit` keeps the rounds so far, written every few seconds and at the end. Where it is
+        there, a fit to the same rows with the same parameters (but `n_estimators`, `n_jobs`) takes its rounds
+        and goes on, to the bits of a fit that nothing disturbed; any other fit is refused, so it is a path
+        for one fit, not for a search. It is a `.tada` file and stays, for a larger `n_estimators` or you to
+        remove. Not with `estimator`.
     n_jobs : int or None, default=None
         Threads. None: every CPU this process may use, but one inside a joblib worker; -1: every CPU. The
         model does not depend on it.
@@ -189,6 +196,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         "record_weights": ["boolean"],
         "monotonic_cst": ["array-like", dict, None],
         "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
+        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state"],
     }
 
@@ -233,6 +241,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         record_weights: bool = False,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -265,6 +274,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         self.record_weights = record_weights
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -300,18 +310,24 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         ------
         ValueError
             If a parameter, a column, a label or a weight is out of its range; the message names it.
+            Or if `checkpoint` is a file of another fit.
         TypeError
             If a cell of X is neither a string nor a number, or `estimator` takes no weights.
+        OSError
+            If `checkpoint` cannot be written; before the first round.
         """
         self._validate_params()
         given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
         given["sample_weight_val"] = sample_weight_val
         given = {name: value for name, value in given.items() if value is not None}
-        earlier = self._earlier()
+        checkpoint = self._checkpoint()
+        earlier = self._earlier(None if checkpoint is None else checkpoint.seed)
         fraction = self.validation_fraction if self.early_stopping else None
         train, held_out = part(X, y, **given, fraction=fraction, seed=self._seed)
         run = self._start(*train)
         watch = self._watch(train, held_out)
+        if checkpoint is not None:
+            earlier = checkpoint.go_on(earlier, train, held_out)
         if earlier is not None:
             self._resume(run, earlier)
         fitted = partial(self._attributes, run, watch)  # lazy: for a callback that asks, and at the end
@@ -326,6 +342,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                 run.stop_reason = run.stop_reason or "early stopping"
             if task.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted):
                 run.stop_reason = run.stop_reason or "callback"
+            if checkpoint is not None:
+                checkpoint.keep(run, fitted)
         progress.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted)
 
         for name, value in fitted().items():
@@ -374,8 +392,18 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             groups=constraints.groups(self.interaction_cst, names, len(schema)),
         )
 
-    def _earlier(self) -> _Earlier | None:
-        """Give the rounds that a warm start goes on with; choose the seed of this fit, or keep that one's."""
+    def _checkpoint(self) -> Any:
+        if self.checkpoint is None:
+            return None
+        from tadaboost.checkpoint import Checkpoint  # its files hold models of this class: it imports us
+
+        return Checkpoint(self)
+
+    def _earlier(self, known_seed: int | None) -> Earlier | None:
+        """Give the rounds that a warm start goes on with; choose the seed of this fit, or keep that one's.
+
+        `known_seed` is that of a checkpoint, kept where there is none to choose.
+        """
         if self.warm_start and hasattr(self, "trees_"):
             if self.n_estimators < self.n_iter_:
                 raise ValueError(
@@ -383,19 +411,21 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                     "there; warm_start only adds rounds"
                 )
             weak = getattr(self, "estimators_", self.trees_)
-            return _Earlier(
+            return Earlier(
                 weak, self.estimator_weights_, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_))
             )
         self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
         draws = self.estimator is not None or self.early_stopping or min(self.subsample, self.colsample) < 1
-        if draws and not isinstance(self.random_state, Integral):
+        if self.random_state is None and known_seed is not None:
+            self._seed = known_seed
+        elif draws and not isinstance(self.random_state, Integral):
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return None
 
     def _kind(self, of_trees: bool) -> tuple[Any, ...]:
         return self.classes_.tolist(), self.n_features_in_, self._temperature, self._clip_at, of_trees
 
-    def _resume(self, run: Any, earlier: _Earlier) -> None:
+    def _resume(self, run: Any, earlier: Earlier) -> None:
         """Make the first rounds those of an earlier fit, if it was of this kind."""
         if earlier.kind != self._kind(self.estimator is None):
             raise ValueError(

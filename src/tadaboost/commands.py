@@ -7,6 +7,8 @@ import contextlib
 import csv
 import datetime
 import difflib
+import functools
+import itertools
 import json
 import os
 import sys
@@ -244,7 +246,8 @@ def _settings(
     except ValueError:
         raise click.UsageError(f"--t {t}: is not a number") from None
     parameters = {"t": temperature, "n_jobs": jobs, "random_state": seed} | _parse_pairs(pairs)
-    plain = {name: value for name, value in parameters.items() if name not in _ABOUT_COLUMNS}
+    of_data = {*_ABOUT_COLUMNS, "checkpoint"}
+    plain = {name: value for name, value in parameters.items() if name not in of_data}
     try:  # four rows tell a wrong parameter before the data is read
         with warnings.catch_warnings(action="ignore"):
             tadaboost.TAdaBoostClassifier(**plain).fit(np.arange(4.0)[:, None], np.array([0, 1, 0, 1]))
@@ -253,8 +256,12 @@ def _settings(
     settings = Settings(
         parameters, folds, seed, Path(model or f"{stem}.tada"), Path(report or f"{stem}.html"), as_json
     )
-    if settings.model.absolute() == settings.report.absolute():
-        raise click.UsageError(f"--model and --report are both {settings.model}")
+    files = {"--model": settings.model, "--report": settings.report}
+    if parameters.get("checkpoint") is not None:
+        files["checkpoint"] = Path(parameters["checkpoint"])
+    for (one, path), (other, other_path) in itertools.combinations(files.items(), 2):
+        if path.absolute() == other_path.absolute():
+            raise click.UsageError(f"{one} and {other} are both {path}")
     return settings
 
 
@@ -274,6 +281,8 @@ def _parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
             hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known))}"
             raise click.UsageError(f"--set {pair}: no such parameter; {hint}")
         parsed[name] = _value(text)
+        if name == "checkpoint" and parsed[name] is not None:
+            parsed[name] = text  # a file may have a number as its name
         if name in _ABOUT_COLUMNS and parsed[name] is not None and text not in _ABOUT_COLUMNS[name]:
             try:
                 parsed[name] = _about_columns(name, text)
@@ -304,7 +313,8 @@ def _value(text: str) -> object:
 
 def _check_places(settings: Settings) -> None:
     """Find out before a long fit, not after it, that a file cannot be written where it is to go."""
-    for path in (settings.model, settings.report):
+    checkpoint = settings.parameters.get("checkpoint")
+    for path in (settings.model, settings.report, *([] if checkpoint is None else [Path(checkpoint)])):
         if path.is_dir():
             raise DataError(f"{path}: is a folder; name a file")
         if not path.parent.is_dir():
@@ -353,8 +363,8 @@ def _train(
 ) -> tuple[Estimate | None, Any]:
     """Cross-validate, then fit to all rows; progress on a terminal, warnings of the last fit as lines."""
 
-    def make_model() -> Any:
-        return tadaboost.TAdaBoostClassifier(**settings.parameters)
+    def make_model(**other: Any) -> Any:
+        return tadaboost.TAdaBoostClassifier(**(settings.parameters | other))
 
     estimate = None
     with (
@@ -365,7 +375,7 @@ def _train(
         task = progress.add_task("fitting", total=settings.folds + 1)
         if settings.folds:
             estimate = cross_validate(
-                make_model,
+                functools.partial(make_model, checkpoint=None),  # it is of the fit to all rows
                 X,
                 y,
                 sample_weight=rows,

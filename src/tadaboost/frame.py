@@ -21,8 +21,9 @@ from typing import Any, NamedTuple, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 from sklearn.utils.validation import _check_categorical_features
+
+from tadaboost.target import checked_array
 
 Level: TypeAlias = str | int | float | bool
 Schema: TypeAlias = list[list[Level] | None]
@@ -78,7 +79,7 @@ def open_table(X: object) -> Table:
         X = np.ma.filled(X.astype(np.float64), np.nan)
     if not hasattr(X, "__array__") and isinstance(X, list | tuple) and _has_text(X):
         X = np.array(X, dtype=object)  # else numpy turns the numbers of a mixed list into text
-    array: NDArray[Any] = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    array = checked_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     if array.dtype.kind in "Mm":
         raise ValueError(_dates("X"))
     if array.dtype.kind not in "biufUO":

@@ -7,7 +7,7 @@ width, little-endian; the same model gives the same bytes. `FORMAT` grows when a
 
     model.json   format, version, class, parameters, temperature, clip_at, classes, names, levels,
                  n_features, stop_reason or loss, seed (of what was drawn), table (what the command line knows
-                 about the columns' files)
+                 about the columns' files), checkpoint (see checkpoint.py)
     <field>.npy  the fields of forest.FlatTrees, and estimator_weights, rounds, weights where there are any
 """
 
@@ -91,22 +91,12 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ...     load(folder + "/model.tada").predict([[1.0]]).tolist()
     ['yes']
     """
-    content = _content(model)
+    content = content_of(model)
     path = Path(path)
     if path.exists() and not path.is_file():
         path.write_bytes(content)  # renaming over it would leave an ordinary file in the place of /dev/null
         return
-    aside = path.with_name(f".tadaboost-{secrets.token_hex(8)}")
-    try:
-        with open(aside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # the path that was asked for
-    finally:
-        aside.unlink(missing_ok=True)
+    write(content, path, path.with_name(f".tadaboost-{secrets.token_hex(8)}"))
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -134,13 +124,20 @@ def load(path: str | os.PathLike[str]) -> Model:
     Traceback (most recent call last):
     tadaboost.persist.ModelFileError: ...persist.py: not a tadaboost model
     """
+    return read(path)[0]
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
+    """Read a model as `load` does; give what its `model.json` says, too."""
     with open(path, "rb") as file:
         head = file.read(len(_ZIP_MAGIC))
         content = head + file.read() if head == _ZIP_MAGIC else b""
     if not content:
         raise ModelFileError(f"{os.fspath(path)}: not a tadaboost model")
     try:
-        return _model(content)
+        members = _members(content)
+        about = _about(members)
+        return _model(members, about), about
     except _Damage as damage:
         raise ModelFileError(f"{os.fspath(path)}: {damage}") from None
     except _UNREADABLE as error:
@@ -151,8 +148,22 @@ def load(path: str | os.PathLike[str]) -> Model:
 # Writing
 
 
-def _content(model: Any) -> bytes:
-    """Build the bytes of the file."""
+def write(content: bytes, path: Path, aside: Path) -> None:
+    """Write a file as `aside`, in the same folder, and rename it when it is whole and on the disk."""
+    try:
+        with open(aside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # the path that was asked for
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def content_of(model: Any, **more: Any) -> bytes:
+    """Build the bytes of the file; `more` goes into its `model.json`."""
     kind = type(model).__name__
     if _CLASSES.get(kind) is not type(model):
         raise TypeError(f"{kind} cannot be saved; {' and '.join(_CLASSES)} can")
@@ -166,12 +177,10 @@ def _content(model: Any) -> bytes:
         "format": FORMAT if len(model.classes_) > 2 else 1,
         "version": tadaboost.__version__,
         "class": kind,
-        "parameters": {
-            name: _plain(f"parameter {name}", value) for name, value in model.get_params().items()
-        },
+        "parameters": {name: plain(f"parameter {name}", value) for name, value in model.get_params().items()},
         "temperature": model._temperature,
         "clip_at": None if math.isinf(model._clip_at) else model._clip_at,
-        "classes": _labels_out(model.classes_),
+        "classes": labels_out(model.classes_),
         "names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
         "levels": model._schema,
         "n_features": model.n_features_in_,
@@ -186,6 +195,7 @@ def _content(model: Any) -> bytes:
         about["loss"] = np.atleast_1d(model.loss_).tolist()
     if hasattr(model, "table_"):
         about["table"] = model.table_
+    about |= more
 
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -206,39 +216,45 @@ def _little_endian(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("<")
 
 
-def _plain(name: str, value: Any) -> Any:
+def plain(name: str, value: Any) -> Any:
     """Turn a parameter into JSON; dicts become lists of pairs, because their keys may be numbers."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, dict):
-        return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
+        return {"pairs": [[plain(name, key), plain(name, item)] for key, item in value.items()]}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=repr)  # the same model gives the same bytes
     if isinstance(value, list | tuple):
-        return [_plain(name, item) for item in value]
+        return [plain(name, item) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if hasattr(value, "__array__"):  # a mask or names held in a Series
-        return _plain(name, np.asarray(value))
+        return plain(name, np.asarray(value))
     raise TypeError(f"{name} is a {type(value).__name__}, which a .tada file cannot hold; use plain values")
 
 
-def _labels_out(classes: NDArray[Any]) -> dict[str, Any]:
+def labels_out(classes: NDArray[Any]) -> dict[str, Any]:
+    """Turn classes into JSON."""
     if classes.dtype.kind not in "biufU" and not all(isinstance(label, str) for label in classes):
         raise TypeError(
             f"labels of dtype {classes.dtype} cannot be saved; strings, booleans, integers and floats can"
         )
     if classes.dtype.kind == "f" and classes.dtype.itemsize > 8:
         raise TypeError(f"labels of dtype {classes.dtype} cannot be saved; use float64")
-    known = classes.dtype.kind in "biufU"
-    return {"dtype": _little_endian(classes.dtype).str if known else "object", "values": classes.tolist()}
+    values = classes.tolist()
+    if classes.dtype.kind == "O":
+        return {"dtype": "object", "values": values}
+    # Of text the width that the classes need: that of y may be of longer labels which no row had.
+    dtype = np.array(values).dtype if classes.dtype.kind == "U" else classes.dtype
+    return {"dtype": _little_endian(dtype).str, "values": values}
 
 
 # Reading
 
 
-def _model(content: bytes) -> Model:
-    members = _members(content)
+def _about(members: dict[str, bytes]) -> dict[str, Any]:
     if "model.json" not in members:
         raise _Damage("not a tadaboost model")
     about = json.loads(members["model.json"].decode(), parse_constant=_no_constant)
@@ -249,9 +265,19 @@ def _model(content: bytes) -> Model:
             f"written by tadaboost {about.get('version')}, format {about['format']}; upgrade tadaboost"
         )
     _require(about["format"] in (1, FORMAT), "the format number")
+    return about
 
+
+def _model(members: dict[str, bytes], about: dict[str, Any]) -> Model:
     _require(about["class"] in _CLASSES, "the class")
-    model = _CLASSES[about["class"]](**_parameters(about["parameters"]))
+    kind, parameters = _CLASSES[about["class"]], _parameters(about["parameters"])
+    for name in sorted(parameters.keys() - kind().get_params()):
+        _require(about.get("version") != tadaboost.__version__, f"the parameter {name!r}")
+        raise _Damage(
+            f"written by tadaboost {about.get('version')}, whose parameter {name!r} is not known here; "
+            "upgrade tadaboost"
+        )
+    model = kind(**parameters)
     model._validate_params()
     n_features = about["n_features"]
     _require(type(n_features) is int and 1 <= n_features < 2**31, "n_features")
@@ -430,7 +456,7 @@ def _classes(stored: Any) -> NDArray[Any]:
     _require(dtype.kind in _LABEL_OF_KIND and len(values) >= 1, "classes")
     _require(all(map(_LABEL_OF_KIND[dtype.kind], values)), "classes")
     if dtype.kind == "U":
-        _require(dtype.itemsize == 4 * max(map(len, values)), "classes")
+        _require(dtype.itemsize == 4 * max(1, *map(len, values)), "classes")
     classes = np.array(values, dtype=dtype.newbyteorder("="))
     _require(classes.tolist() == values and sorted(set(values)) == values, "classes")
     return classes

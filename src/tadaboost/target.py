@@ -20,6 +20,15 @@ from sklearn.utils.validation import check_array, column_or_1d
 Floats = NDArray[np.float64]
 
 
+def checked_array(X: Any, **settings: Any) -> NDArray[Any]:
+    """Do scikit-learn's `check_array`, with errors of one line: some of its own print the array."""
+    try:
+        array: NDArray[Any] = check_array(X, **settings)
+    except (ValueError, TypeError) as error:
+        raise type(error)(" ".join(str(error).split())) from None
+    return array
+
+
 def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
     """Read labels as an array of one type, none missing."""
     if nw.dependencies.is_into_series(
@@ -41,7 +50,8 @@ def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
         raise ValueError(f"{name}[{i}] is {labels[i]}; every row needs a label that is finite")
     elif labels.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} holds complex numbers")
-    check_classification_targets(labels)
+    with np.errstate(invalid="ignore"):  # it casts labels to integers, which 1e300 is too large for
+        check_classification_targets(labels)
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
@@ -108,7 +118,7 @@ def _check_weights(sample_weight: Any, n_rows: int, name: str) -> Floats:
     if sample_weight is None or isinstance(sample_weight, Real):
         weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
     else:
-        weight = check_array(
+        weight = checked_array(
             sample_weight,
             dtype=np.float64,
             copy=True,
