@@ -272,7 +272,11 @@ def cut(text: str) -> str:
 
 def _width(text: str) -> float:
     """Measure the box of a text, in inches."""
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
-    widest = max(TextPath((0, 0), line, size=_FONT).get_extents().width for line in text.splitlines())
-    return float(widest) / 72 + 2 * _PAD
+    font = FontProperties(size=_FONT)
+    widths = [
+        text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in text.split("\n")
+    ]
+    return float(max(widths)) / 72 + 2 * _PAD
