@@ -8,9 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import VotingClassifier
-from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
 import tadaboost
@@ -257,16 +254,6 @@ def test_weak_learners_of_any_kind_come_one_a_class():
         model.apply(X)
     with pytest.raises(TypeError, match="estimator=DecisionTreeClassifier cannot be saved"):
         tadaboost.save(model, "never.tada")
-
-
-def test_other_meta_estimators_take_it():
-    X, y = data()
-    model = TAdaBoostClassifier(n_estimators=4)
-    assert cross_val_score(model, X, y, cv=3, scoring="neg_log_loss").mean() > -1.3
-    assert cross_val_score(model, X, y, cv=3, scoring="roc_auc_ovr").mean() > 0.7
-    voting = VotingClassifier([("a", model), ("b", TemperedTreeClassifier())], voting="soft").fit(X, y)
-    assert voting.predict_proba(X).shape == (240, 4)
-    assert CalibratedClassifierCV(model, cv=2).fit(X, y).predict_proba(X).shape == (240, 4)
 
 
 def test_margins_are_for_two_classes():
