@@ -59,7 +59,7 @@ def twin(model, folder):
     return load(folder / "model.tada")
 
 
-def run_script(script, timeout=120, **environment):
+def run_script(script, timeout=300, **environment):
     """Run Python code in a process of its own; what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -56,7 +56,7 @@ def assert_finite(model, X):
 def test_27_three_hundred_whole_steps_on_an_easy_set_stay_finite(t, n_classes, more):  # warnings are errors
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = NAMES[np.digitize(X[:, 0], [0.0, 0.8][: n_classes - 1])]
-    n = 300 if n_classes == 2 else 60
+    n = 300 if n_classes == 2 else 30
     for clip in (False, True):
         settings = {"t": t, "learning_rate": 1.0, "clip": clip, "record_weights": True, **more}
         model = make(settings, n_estimators=n).fit(X, y)
@@ -212,7 +212,7 @@ assert n_threads_of(None) == n_threads_of(-1) == 1
 assert threads(None, y) == 0
 print("done")
 """
-    assert run_script(script, timeout=120) == "done\n"
+    assert run_script(script) == "done\n"
 
 
 # Early stopping, warm start, validation
@@ -420,6 +420,7 @@ NEUTRAL = [
 @every_kind
 def test_45_what_should_do_nothing_does_nothing(rules, n_classes):
     X, y = data(n_classes)
+    rules = {**rules, "n_estimators": 3}
     model = bits(make(rules).fit(X, y))
     for neutral in NEUTRAL:
         neutral = {
@@ -457,7 +458,7 @@ def refuse(event, args):
         raise PermissionError(f"writes {args[0]}")
     if event in ("os.mkdir", "os.rename", "os.remove", "tempfile.mkstemp"):
         raise PermissionError(event)
-import sklearn.callback, sklearn.utils.estimator_checks  # what scikit-learn does is its own
+import sklearn.callback, sklearn.metrics  # what scikit-learn does is its own
 sys.addaudithook(refuse)
 import numpy as np, tadaboost
 X = np.arange(120.0).reshape(60, 2)
