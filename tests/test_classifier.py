@@ -15,14 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.callback import ProgressBar, ScoringMonitor
-from sklearn.ensemble import VotingClassifier
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
@@ -514,61 +506,6 @@ def test_n_jobs_counts_as_joblib_does():
 # scikit-learn
 
 
-def test_callbacks_show_progress_score_and_stop(capfd):
-    X, y = data()
-
-    class StopAtFour:
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-            assert fitted_estimator.n_iter_ == len(fitted_estimator.trees_)
-            assert len(fitted_estimator.predict(X)) == len(X)
-            return context.task_name == "round" and context.task_id == 3
-
-        def teardown(self, estimator, context):
-            pass
-
-    model = TAdaBoostClassifier(n_estimators=10).set_callbacks(StopAtFour()).fit(X, y)
-    assert (model.n_iter_, model.stop_reason_) == (4, "callback")
-    same(model, TAdaBoostClassifier(n_estimators=4).fit(X, y), X)
-
-    monitor = ScoringMonitor(scoring="accuracy")
-    TAdaBoostClassifier(n_estimators=3).set_callbacks(monitor).fit(X, y)
-    assert len(monitor.get_logs().data) >= 3
-    assert capfd.readouterr() == ("", "")
-    TAdaBoostClassifier(n_estimators=3).set_callbacks(ProgressBar()).fit(X, y)
-    assert "TAdaBoostClassifier" in "".join(capfd.readouterr())
-
-
-def test_an_interrupt_goes_through_and_leaves_no_half_model():
-    X, y = data()
-
-    class Interrupt:
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            if context.task_id == 2:
-                raise KeyboardInterrupt
-
-        def on_fit_task_end(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            pass
-
-    model = TAdaBoostClassifier(n_estimators=5).fit(X, y)
-    with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt()).fit(X, y)
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        model.predict(X)
-    assert model.set_callbacks().fit(X, y).n_iter_ == 5
-
-
 def test_copies_predict_the_same_and_hold_no_compiled_part():
     X, y = data()
     for model in (TAdaBoostClassifier(n_estimators=5), TemperedTreeClassifier()):
@@ -607,39 +544,3 @@ def test_fitted_state_is_plain_data():
     state = TAdaBoostClassifier(n_estimators=2, record_weights=True).fit(X, y).__getstate__()
     found = set().union(*map(kinds, state.values()))
     assert found <= {np.ndarray, tadaboost.Tree, list, str, int, float, bool, type(None)}
-
-
-def test_clone_keeps_the_parameter_object():
-    names = ["a"]
-    assert clone(TAdaBoostClassifier(categorical_features=names)).categorical_features == names
-    assert TAdaBoostClassifier(categorical_features=names).categorical_features is names
-
-
-def test_memory_maps_and_read_only_arrays_are_taken(tmp_path):
-    X, y = data()
-    joblib.dump(X, tmp_path / "X")
-    mapped = joblib.load(tmp_path / "X", mmap_mode="r")
-    same(
-        TAdaBoostClassifier(n_estimators=5).fit(X, y),
-        TAdaBoostClassifier(n_estimators=5).fit(mapped, y),
-        X,
-        mapped,
-    )
-
-
-def test_meta_estimators_take_it():
-    X, y = data()
-    model = TAdaBoostClassifier(n_estimators=5, n_jobs=1)
-    search = GridSearchCV(model, {"t": [0.5, 1.0]}, cv=2).fit(X, y)
-    assert search.best_params_["t"] in (0.5, 1.0)
-    assert CalibratedClassifierCV(model, cv=2).fit(X, y).score(X, y) > 0.7
-    assert VotingClassifier([("a", model), ("b", clone(model))], voting="soft").fit(X, y).score(X, y) > 0.7
-    assert OneVsRestClassifier(model).fit(X, y + (X[:, 2] > 0)).score(X, y) > 0.3
-    assert make_pipeline(StandardScaler(), model).fit(X, y).score(X, y) > 0.7
-    assert cross_val_score(model, X, y, cv=2, n_jobs=2).mean() > 0.6
-
-
-def test_nothing_is_written_unless_asked_for(capfd):
-    X, y = data()
-    TAdaBoostClassifier(n_estimators=3).fit(X, y).predict(X)
-    assert capfd.readouterr() == ("", "")

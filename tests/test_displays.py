@@ -10,11 +10,22 @@ import pytest
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from tadaboost import TAdaBoostClassifier, paper_settings
-from tadaboost.displays import BoundDisplay, MarginDisplay, WeightsDisplay, plot_k_t, plot_losses
+from tadaboost.displays import (
+    MarginDisplay,
+    RoundsDisplay,
+    TemperatureDisplay,
+    WeightsDisplay,
+    plot_k_t,
+    plot_losses,
+)
 from tadaboost.losses import k_t, tempered_exp_loss
 
 
@@ -64,7 +75,7 @@ def test_losses_lie_above_the_0_1_loss():
 
 
 def test_bound_display_draws_the_rounds(model):
-    display = BoundDisplay.from_estimator(model)
+    display = RoundsDisplay.from_estimator(model)
     lines = curves(display.ax_)
     for label, name in (
         ("bound (12)", "bound"),
@@ -81,7 +92,7 @@ def test_bound_display_draws_the_rounds(model):
     "settings", [{}, {"t": 1.2, "clip": True, "leveraging": "closed", "learning_rate": 1.0}]
 )
 def test_a_bound_that_says_nothing_is_not_drawn(settings):
-    display = BoundDisplay.from_estimator(TAdaBoostClassifier(n_estimators=3, **settings).fit(*data()))
+    display = RoundsDisplay.from_estimator(TAdaBoostClassifier(n_estimators=3, **settings).fit(*data()))
     assert set(curves(display.ax_)) == {"tempered loss", "training error"}
 
 
@@ -90,7 +101,7 @@ def test_displays_of_a_perfect_or_a_single_round_can_be_drawn():
     settings = {**paper_settings(t=0.0), "allow_pure_leaves": True, "record_weights": True}
     perfect = TAdaBoostClassifier(**settings).fit(X, (X[:, 0] > 20).astype(int))
     assert perfect.rounds_["loss"].tolist() == [0.0]
-    render(BoundDisplay.from_estimator(perfect))
+    render(RoundsDisplay.from_estimator(perfect))
     render(WeightsDisplay.from_estimator(perfect))
     render(MarginDisplay.from_estimator(perfect, X, (X[:, 0] > 20).astype(int)))
 
@@ -140,7 +151,7 @@ def test_displays_draw_where_they_are_told_and_take_any_weak_learner():
     model = TAdaBoostClassifier(estimator=stump, **settings).fit(X, y)
     figure, axes = pyplot.subplots(1, 7)
     for display, ax, other_ax in zip(
-        [BoundDisplay.from_estimator(model, ax=axes[0]), WeightsDisplay.from_estimator(model, ax=axes[1]),
+        [RoundsDisplay.from_estimator(model, ax=axes[0]), WeightsDisplay.from_estimator(model, ax=axes[1]),
          MarginDisplay.from_estimator(model, X, y, ax=axes[2])], axes[:3], axes[3:6],
         strict=True,
     ):  # fmt: skip
@@ -153,9 +164,65 @@ def test_displays_draw_where_they_are_told_and_take_any_weak_learner():
     assert pyplot.get_fignums() == [figure.number]
 
 
+def test_the_loss_of_validation_rows_is_drawn_where_there_are_any():
+    X, y = data()
+    model = TAdaBoostClassifier(n_estimators=5).fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    display = RoundsDisplay.from_estimator(model)
+    drawn = curves(display.ax_)["loss, validation rows"]
+    np.testing.assert_array_equal(drawn[:, 1], model.rounds_["val_loss"])
+    rounds = {name: model.rounds_[name] for name in ("train_error", "loss", "bound")}
+    assert "loss, validation rows" not in curves(RoundsDisplay(**rounds).plot().ax_)
+
+
+def test_margins_of_predictions_are_those_of_the_model(model):
+    X, y = data()
+    weight = np.arange(len(y)) % 3
+    labels, score = np.array(["no", "yes"])[y], model.decision_function(X)
+    display = MarginDisplay.from_predictions(
+        labels, score, t=model.t, sample_weight=weight, theta=[-0.5, 0.5]
+    )
+    np.testing.assert_array_equal(display.risk, model.margin_risk(X, y, [-0.5, 0.5], weight))
+    assert list(curves(display.ax_)) == ["share of rows"]
+    other = MarginDisplay.from_predictions(labels, -score, t=model.t, pos_label="no")
+    np.testing.assert_array_equal(other.risk, MarginDisplay.from_estimator(model, X, y).risk)
+    with pytest.raises(ValueError, match=r"^margins are those of two classes, and y_true has 3$"):
+        MarginDisplay.from_predictions([0, 1, 2], [0.0, 0.0, 0.0], t=0.5)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[2, 1\]"):
+        MarginDisplay.from_predictions([0, 1], [0.0], t=0.5)
+
+
+def test_temperature_display_cross_validates_each_t():
+    X, y = data()
+    model = TAdaBoostClassifier(n_estimators=4)
+    display = TemperatureDisplay.from_estimator(model, X, y, ts=[1.0, 0.5, 0.0], cv=3, scoring="neg_log_loss")
+    expected = [cross_val_score(clone(model).set_params(t=t), X, y, cv=3, scoring="neg_log_loss")
+                for t in (1.0, 0.5, 0.0)]  # fmt: skip
+    np.testing.assert_array_equal(display.scores, expected)
+    line, *_ = display.ax_.containers[0]
+    np.testing.assert_allclose(line.get_xydata(), np.c_[[0.0, 0.5, 1.0], np.mean(expected[::-1], axis=1)])
+    assert display.ax_.get_ylabel() == "neg log loss"
+    render(display)
+    pipeline = make_pipeline(StandardScaler(), model)
+    one = TemperatureDisplay.from_estimator(
+        pipeline, X, y, ts=[0.5], cv=2, param_name="tadaboostclassifier__t"
+    )
+    render(one)
+    with pytest.raises(ValueError, match=r"^The 't' parameter of \w+ must be a float in the range"):
+        TemperatureDisplay.from_estimator(model, X, y, ts=[0.5, 2.0], cv=2)
+
+
+def test_bars_of_temperatures_are_free_of_what_all_share_in_a_fold():
+    scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.6, 1.0]])
+    bars = TemperatureDisplay(ts=[0.0, 1.0], scores=scores).plot().ax_.containers[0][2][0].get_segments()
+    np.testing.assert_allclose([bar[1, 1] - bar[0, 1] for bar in bars], 0.0, atol=1e-15)
+    scores[1, 2] = 0.4  # differences -.1, -.1, .5: their standard error is .2
+    bars = TemperatureDisplay(ts=[0.0, 1.0], scores=scores).plot().ax_.containers[0][2][0].get_segments()
+    np.testing.assert_allclose([bar[1, 1] - bar[0, 1] for bar in bars], 2 * 0.2 / np.sqrt(2))
+
+
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(NotFittedError, match="not fitted"):
-        BoundDisplay.from_estimator(TAdaBoostClassifier())
+        RoundsDisplay.from_estimator(TAdaBoostClassifier())
     model = TAdaBoostClassifier(n_estimators=2).fit(*data())
     with pytest.raises(ValueError, match=r"^the model has no weights_; fit it with record_weights=True$"):
         WeightsDisplay.from_estimator(model)

@@ -8,7 +8,6 @@ import pytest
 import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -258,14 +257,6 @@ def test_a_pipeline_transforms_the_validation_rows():
     X, X_val = scaler.transform(X), scaler.transform(X_val)
     by_hand.fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=np.ones(len(y_val)))
     same(pipe[-1], by_hand)
-
-
-def test_a_grid_search_stops_early_in_every_fold():
-    X, y = data(3)
-    search = GridSearchCV(
-        TAdaBoostClassifier(early_stopping=True, n_iter_no_change=3, random_state=0), {"t": [0.0, 1.0]}, cv=2
-    ).fit(X, y)
-    assert search.best_estimator_.stop_reason_ == "early stopping"
 
 
 def test_a_file_keeps_the_validation_loss(tmp_path):

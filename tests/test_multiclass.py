@@ -8,14 +8,11 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import VotingClassifier
-from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
-from tadaboost.displays import BoundDisplay, WeightsDisplay
+from tadaboost.displays import RoundsDisplay, WeightsDisplay
 from tadaboost.losses import inverse_link
 from tadaboost.multiclass import probabilities
 
@@ -259,16 +256,6 @@ def test_weak_learners_of_any_kind_come_one_a_class():
         tadaboost.save(model, "never.tada")
 
 
-def test_other_meta_estimators_take_it():
-    X, y = data()
-    model = TAdaBoostClassifier(n_estimators=4)
-    assert cross_val_score(model, X, y, cv=3, scoring="neg_log_loss").mean() > -1.3
-    assert cross_val_score(model, X, y, cv=3, scoring="roc_auc_ovr").mean() > 0.7
-    voting = VotingClassifier([("a", model), ("b", TemperedTreeClassifier())], voting="soft").fit(X, y)
-    assert voting.predict_proba(X).shape == (240, 4)
-    assert CalibratedClassifierCV(model, cv=2).fit(X, y).predict_proba(X).shape == (240, 4)
-
-
 def test_margins_are_for_two_classes():
     X, y, model = fit()
     with pytest.raises(ValueError, match=r"^margins are those of two classes, and this model has 4; fit one"):
@@ -280,10 +267,10 @@ def test_margins_are_for_two_classes():
 def test_displays_draw_the_problem_of_one_class():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     _, _, model = fit(record_weights=True)
-    bound = BoundDisplay.from_estimator(model, label="bee")
+    bound = RoundsDisplay.from_estimator(model, label="bee")
     np.testing.assert_array_equal(bound.loss, model.rounds_["loss"][:, 1])
     weights = WeightsDisplay.from_estimator(model, label="dog", rows=[0, 1])
     np.testing.assert_allclose(weights.share, model.weights_[:, :2, 3].sum(axis=1))
     pyplot.close("all")
     with pytest.raises(ValueError, match=r"^label is None; choose the class to draw: \['ant', 'bee'"):
-        BoundDisplay.from_estimator(model)
+        RoundsDisplay.from_estimator(model)

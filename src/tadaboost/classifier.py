@@ -84,7 +84,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         "from_dtype": text, category, Enum and object columns of strings are categorical. Else names, indices
         or a mask. Levels are remembered by value; a missing level, or one never seen in `fit`, goes where the
-        node sends missing values.
+        node sends missing values. Of more than `max_bins` levels the rarest share a bin: no split parts them.
+        The order of an ordered category only breaks ties; give its codes as numbers for splits that keep it.
     subsample : float in (0, 1], default=1.0
         Share of the rows that choose the splits of a tree: each is drawn with this probability, by
         `random_state`, the round and its position among the rows that are fitted, whatever its weight;
@@ -166,6 +167,10 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
 
     A weight is a multiplicity: 3 is the same as three equal rows, 0 as no row. Integers beyond 2^53 are
     rounded to float64.
+
+    Ctrl-C ends `fit` between two rounds and leaves the model unfitted. To keep the rounds so far, set a
+    callback (`set_callbacks`) whose `setup` installs a handler of SIGINT that notes the signal, and whose
+    `on_fit_task_end` returns whether it came: `fit` then returns, and `stop_reason_` is "callback".
 
     Examples
     --------

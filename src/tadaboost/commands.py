@@ -33,6 +33,7 @@ from tadaboost.aside import write_aside
 from tadaboost.evaluate import Estimate, cross_validate
 from tadaboost.reader import DataError, Table, read_table, shown
 from tadaboost.report import by_round, importances, percent, render_report
+from tadaboost.treeview import export_text, view
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -216,12 +217,17 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
 
 @main.command()
 @click.argument("model_path", metavar="MODEL.tada")
+@click.option("--tree", metavar="ROUND", type=click.IntRange(1), help="Print the tree of that round instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def inspect(model_path: str, as_json: bool) -> None:
+def inspect(model_path: str, tree: int | None, as_json: bool) -> None:
     """Say what the model in MODEL.tada is: data, error estimate, importances, rounds, settings."""
+    if as_json and tree is not None:
+        raise click.UsageError("--tree prints text; leave out --json")
     with one_line_errors():
         model = _load(model_path)
-        if as_json:
+        if tree is not None:
+            _show_tree(model, tree)
+        elif as_json:
             _echo_json(_described(model))
         else:
             _show(model)
@@ -499,6 +505,18 @@ def _show(model: Any) -> None:
     _print_grid(console, f"Some rounds{hardest}", ("round", *names), rows)
     parameters = [(name, repr(value)) for name, value in sorted(model.get_params().items())]
     _print_grid(console, "Settings", ("parameter", "value"), parameters)
+
+
+def _show_tree(model: Any, number: int) -> None:
+    """Print the trees of a round: one, or one a class."""
+    if number > model.n_iter_:
+        raise click.UsageError(f"--tree {number}: the model has {model.n_iter_} rounds")
+    days = " in days since 1970-01-01"
+    names = [rule["name"] + days * (rule["kind"] == "date") for rule in model.table_["columns"]]
+    for label in model.classes_.tolist() if len(model.classes_) > 2 else [model.classes_[-1]]:
+        seen = view(model, number - 1, label, names)
+        click.echo(f"Round {number}, coefficient {seen.alpha:.6g}, values above 0 speak for {label}:")
+        click.echo(export_text(model, number - 1, label=label, feature_names=names))
 
 
 def _print_grid(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots with matplotlib, which is imported only when something is drawn (the extra ``tadaboost[plot]``).
 
-`plot_k_t` is Figure 1 of the paper, `plot_losses` the tempered losses. `BoundDisplay`, `WeightsDisplay` and
-`MarginDisplay` show what a fit did; they follow scikit-learn's displays: `from_estimator` computes and draws,
-`plot` draws again, `ax_` and `figure_` are where.
+`plot_k_t` is Figure 1 of the paper, `plot_losses` the tempered losses. `RoundsDisplay`, `WeightsDisplay` and
+`MarginDisplay` show what a fit did, `TreeDisplay` is one of its trees, `TemperatureDisplay` says which t does
+best. They follow scikit-learn's displays: `from_estimator` computes and draws, `plot` draws again, `ax_` and
+`figure_` are where.
 """
 
 from __future__ import annotations
@@ -13,11 +14,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.model_selection import validation_curve
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from tadaboost import losses
+from tadaboost import losses, margins, target, treeview
 
-__all__ = ["BoundDisplay", "MarginDisplay", "WeightsDisplay", "plot_k_t", "plot_losses"]
+__all__ = [
+    "MarginDisplay",
+    "RoundsDisplay",
+    "TemperatureDisplay",
+    "TreeDisplay",
+    "WeightsDisplay",
+    "plot_k_t",
+    "plot_losses",
+]
 
 Floats = NDArray[np.float64]
 
@@ -92,19 +102,19 @@ class _Display:
     ax_: Any
     figure_: Any
 
-    def _begin(self, ax: Any) -> Any:
-        self.ax_ = _axes(ax)
+    def _begin(self, ax: Any, size: Any = None) -> Any:
+        self.ax_ = _axes(ax, size)
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
-class BoundDisplay(_Display):
-    """Training error, tempered loss and bound (12) by round.
+class RoundsDisplay(_Display):
+    """Training error, tempered loss, bound (12) and loss of the validation rows by round.
 
     Parameters
     ----------
-    train_error, loss, bound : ndarray of float64, shape (rounds,)
-        As in ``rounds_``. A bound of NaN, or one equal to the loss, is not drawn.
+    train_error, loss, bound, val_loss : ndarray of float64, shape (rounds,)
+        As in ``rounds_``. What is NaN is not drawn, nor a bound equal to the loss.
 
     Attributes
     ----------
@@ -115,11 +125,14 @@ class BoundDisplay(_Display):
     --------
     >>> from tadaboost import TAdaBoostClassifier
     >>> model = TAdaBoostClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9)
-    >>> display = BoundDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> display = RoundsDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
-    def __init__(self, *, train_error: Floats, loss: Floats, bound: Floats) -> None:
+    def __init__(
+        self, *, train_error: Floats, loss: Floats, bound: Floats, val_loss: Floats | None = None
+    ) -> None:
         self.train_error, self.loss, self.bound = train_error, loss, bound
+        self.val_loss = np.full(len(loss), np.nan) if val_loss is None else val_loss
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, label: Any = None, ax: Any = None) -> Self:
@@ -134,7 +147,7 @@ class BoundDisplay(_Display):
 
         Returns
         -------
-        BoundDisplay
+        RoundsDisplay
 
         Raises
         ------
@@ -143,7 +156,7 @@ class BoundDisplay(_Display):
         """
         check_is_fitted(estimator)
         rounds = _of_class(estimator, estimator.rounds_, label)
-        fields = {name: rounds[name] for name in ("train_error", "loss", "bound")}
+        fields = {name: rounds[name] for name in ("train_error", "loss", "bound", "val_loss")}
         return cls(**fields).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -157,10 +170,12 @@ class BoundDisplay(_Display):
         axes.step(
             rounds, self.train_error, "-", where="mid", marker=marker, color="C3", label="training error"
         )
+        if not np.isnan(self.val_loss).all():
+            axes.plot(rounds, self.val_loss, "-.", marker=marker, color="C1", label="loss, validation rows")
         if any(np.any(values > 0) for values in (self.loss, self.train_error)):
             axes.set_yscale("log", nonpositive="mask")
             _plain_ticks(axes.yaxis)
-        axes.set(xlabel="round", ylabel="mean over the training rows")
+        axes.set(xlabel="round", ylabel="mean over the rows")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend()
         return self
@@ -294,9 +309,58 @@ class MarginDisplay(_Display):
         -------
         MarginDisplay
         """
-        points = np.linspace(-0.995, 0.995, 399) if theta is None else np.asarray(theta, np.float64)
+        points = _thetas(theta)
         risk = estimator.margin_risk(X, y, points, sample_weight)
         return cls(theta=points, risk=risk, bound=estimator.margin_bound(points)).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        score: ArrayLike,
+        *,
+        t: float,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        theta: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the margins of rows whose scores are known, of a cross-validation say; there is no bound.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (rows,)
+        score : array-like of float, shape (rows,)
+            As `decision_function` gives it.
+        t : float
+            Temperature of the model.
+        pos_label : a label, optional
+            That of rows which should have scores above 0; by default the last in sorted order.
+        sample_weight, theta, ax
+            As in `from_estimator`.
+
+        Returns
+        -------
+        MarginDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are more than two labels, or as many scores as labels there are not.
+        """
+        labels, scores, points = (
+            target.check_labels(y_true, "y_true"),
+            np.asarray(score, float),
+            _thetas(theta),
+        )
+        check_consistent_length(labels, scores)
+        classes = np.unique(labels)
+        if len(classes) > 2:
+            raise ValueError(f"margins are those of two classes, and y_true has {len(classes)}")
+        positive = labels == (classes[-1] if pos_label is None else pos_label)
+        nu = losses.margin(np.where(positive, 1.0, -1.0), scores, t)
+        risk = margins.share_at_most(nu, points, target.weigh(labels, sample_weight, None))
+        return cls(theta=points, risk=risk, bound=np.full(len(points), np.nan)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw both curves over theta."""
@@ -315,6 +379,171 @@ class MarginDisplay(_Display):
         return self
 
 
+class TreeDisplay(_Display):
+    """One tree of a model, from its root at the left to its leaves; `treeview.export_text` is exact.
+
+    A line is the thicker the more training rows take it; "missing" is where a missing value goes, and a level
+    that training never saw. A leaf shows its value, blue above 0 and orange below, and its training rows.
+
+    Parameters
+    ----------
+    view : treeview.View
+        The tree, and what its numbers mean.
+    title : str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Of the last plot.
+    """
+
+    def __init__(self, *, view: treeview.View, title: str = "") -> None:
+        self.view, self.title = view, title
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        index: int = 0,
+        *,
+        label: Any = None,
+        feature_names: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw a tree of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted TAdaBoostClassifier or TemperedTreeClassifier
+        index : int, default=0
+            Which round's tree; -1 is the last.
+        label : one of the model's classes, optional
+            With more than two: whose tree, of "this class or not".
+        feature_names : sequence of str, optional
+            Names for the columns; those of `fit` by default.
+        ax : matplotlib Axes, optional
+            The letters shrink to fit it. By default a new figure, as large as the tree needs.
+
+        Returns
+        -------
+        TreeDisplay
+
+        Raises
+        ------
+        IndexError
+            If there is no such round.
+        ValueError
+            If there are more than two classes and `label` is none of them, or the number of names is wrong.
+        """
+        seen = treeview.view(estimator, index, label, feature_names)
+        title = "" if seen.label is None else f"values above 0 speak for {treeview.cut(repr(seen.label))}"
+        if hasattr(estimator, "trees_"):
+            title = f"tree {index % estimator.n_iter_}, coefficient {seen.alpha:.3g}; {title}".rstrip("; ")
+        return cls(view=seen, title=title).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw; the upper branch of a node is that of its condition."""
+        picture = treeview.Picture(self.view)
+        axes = self._begin(ax, picture.inches())
+        axes.set_title(treeview.literal(self.title), fontsize="medium", loc="left")
+        picture.draw(axes)
+        return self
+
+
+class TemperatureDisplay(_Display):
+    """Cross-validated score by temperature t: which t does best, and whether that may be chance.
+
+    Bars are for differences between temperatures: one standard error each, without what makes a fold hard or
+    easy for all. Since folds share training rows, they are too short by some.
+
+    Parameters
+    ----------
+    ts : array-like of float, shape (temperatures,)
+    scores : ndarray of float64, shape (temperatures, folds)
+        The higher the better, as scikit-learn's scorers have it.
+    name : str
+        Of the score.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Of the last plot.
+    """
+
+    def __init__(self, *, ts: ArrayLike, scores: Floats, name: str = "score") -> None:
+        self.ts, self.scores, self.name = np.asarray(ts, np.float64), scores, name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        ts: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1),
+        cv: Any = None,
+        scoring: Any = None,
+        param_name: str = "t",
+        params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Cross-validate a classifier at each t, by `sklearn.model_selection.validation_curve`, and draw.
+
+        Parameters
+        ----------
+        estimator : TAdaBoostClassifier, or a pipeline or search around one
+            Need not be fitted.
+        X : array-like or data frame of shape (rows, columns)
+        y : array-like of shape (rows,)
+        ts : sequence of float below 2
+        cv, scoring, n_jobs
+            As `validation_curve` takes them; the same folds serve all t.
+        param_name : str, default="t"
+            Name of the temperature: "tadaboostclassifier__t" in a pipeline.
+        params : dict, optional
+            What else `fit` and the scorer get, such as ``{"sample_weight": ...}``.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        TemperatureDisplay
+
+        Raises
+        ------
+        ValueError
+            If a t is not below 2, or `cv` does not fit the rows.
+        """
+        _, scores = validation_curve(
+            estimator, X, y, param_name=param_name, param_range=list(ts), cv=cv, scoring=scoring,
+            params=params, n_jobs=n_jobs, error_score="raise",
+        )  # fmt: skip
+        name = scoring if isinstance(scoring, str) else "accuracy" if scoring is None else "score"
+        return cls(ts=ts, scores=scores, name=name).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw means with one standard error to each side, what all t have in common in a fold left out."""
+        axes = self._begin(ax)
+        order = np.argsort(self.ts)
+        ts, scores = self.ts[order], self.scores[order]
+        n_ts, n_folds = scores.shape
+        error = np.zeros(n_ts)
+        if n_ts > 1 and n_folds > 1:  # Cousineau's bars with Morey's factor: for differences between t
+            spread = (scores - scores.mean(axis=0)).std(axis=1, ddof=1)
+            error = spread * np.sqrt(n_ts / (n_ts - 1) / n_folds)
+        axes.errorbar(
+            ts, scores.mean(axis=1), error, color="C0", marker="o", capsize=3, label="mean of folds"
+        )
+        axes.axvline(1.0, color="0.5", linewidth=0.8, linestyle=":", label="AdaBoost")
+        axes.set(xlabel="temperature $t$", ylabel=self.name.replace("_", " "))
+        axes.legend()
+        return self
+
+
+def _thetas(theta: ArrayLike | None) -> Floats:
+    return np.linspace(-0.995, 0.995, 399) if theta is None else np.asarray(theta, np.float64)
+
+
 def _of_class(estimator: Any, values: NDArray[Any], label: Any) -> NDArray[Any]:
     """Pick one problem of a model of more than two classes, whose values have classes on the last axis."""
     if len(estimator.classes_) <= 2:
@@ -326,14 +555,14 @@ def _of_class(estimator: Any, values: NDArray[Any], label: Any) -> NDArray[Any]:
     return picked
 
 
-def _axes(ax: Any) -> Any:
+def _axes(ax: Any, size: Any = None) -> Any:
     if ax is not None:
         return ax
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'tadaboost[plot]'") from error
-    _, axes = pyplot.subplots(layout="constrained")
+    _, axes = pyplot.subplots(layout="constrained", figsize=size)
     return axes
 
 

@@ -146,8 +146,7 @@ class GenericRun:
         learner = self._fit_learner()
         h = output(learner, self._X)
         round_ = self._state.step(h * self._y, self.settings.leveraging)  # type: ignore[arg-type]
-        unit = self.settings.leveraging == "unit"
-        if round_.alpha == 0.0 or not h.any() or (not unit and abs(round_.rho) < 1e-15):
+        if round_.alpha == 0.0 or not h.any() or abs(round_.rho) < 1e-15:
             if not self.alphas:
                 self._prior("edge zero")
             self.stop_reason = "edge zero"

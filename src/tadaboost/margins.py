@@ -58,10 +58,7 @@ class MarginMixin(TemperedClassifier):
         sign = np.where(labels == self.classes_[0], -1.0, 1.0)
         weight = target.weigh(labels, sample_weight, None)
         nu = losses.margin(sign, score, self._temperature)
-        order = np.argsort(nu)
-        share = np.cumsum(np.ones(len(nu)) if weight is None else weight[order])
-        below = np.searchsorted(nu[order], thetas, side="right")
-        return np.asarray(np.concatenate([[0.0], share])[below] / share[-1])
+        return share_at_most(nu, thetas, weight)
 
     def _margins(self, theta: ArrayLike) -> Floats:
         check_is_fitted(self)
@@ -106,3 +103,11 @@ class MarginMixin(TemperedClassifier):
             return np.full_like(thetas, np.nan)
         with np.errstate(over="ignore"):
             return np.asarray(((1.0 + thetas) / (1.0 - thetas)) ** (2.0 - t) * self.rounds_["loss"][-1])
+
+
+def share_at_most(nu: Floats, thetas: Floats, weight: Floats | None) -> Floats:
+    """Share of the weight on rows whose margin nu is at most theta, for each theta."""
+    order = np.argsort(nu)
+    share = np.cumsum(np.ones(len(nu)) if weight is None else weight[order])
+    below = np.searchsorted(nu[order], thetas, side="right")
+    return np.asarray(np.concatenate([[0.0], share])[below] / share[-1])

@@ -51,7 +51,7 @@ MEASURES = ("train_error", "test_error", "codensity_min", "codensity_max", "n_of
 # Modules that only use or show finished cells: a change there makes no cell stale.
 _NO_MAKERS = (
     {"cli", "commands", "study_commands", "reproduce", "significance", "aside", "evaluate"}
-    | {"charts", "report", "studyfigures", "studyreport", "persist"}
+    | {"charts", "report", "studyfigures", "studyreport", "persist", "displays", "treeview"}
 )  # fmt: skip
 _VALUES_A_NODE = 30  # what a distinct value of a column costs a tree, in rows: from timings, for the bar
 

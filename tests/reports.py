@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of users' reports share: the kinds of model that every right answer has to hold for."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tadaboost import TAdaBoostClassifier, load, save
+
+RULES = {
+    "plain": {},
+    "clipped": {
+        "t": 0.0, "clip": True, "leveraging": "closed", "leaf_values": "theorem_a", "learning_rate": 1.0
+    },
+    "AdaBoost": {"t": 1.0, "learning_rate": 0.5},
+    "hot": {"t": 1.3, "leveraging": "exact"},
+}  # fmt: skip
+NAMES = np.array(["ant", "bee", "cow"])
+
+
+def every_kind(test):
+    """Run a test for each of `RULES`, for two classes and for three."""
+    kinds = pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+    return pytest.mark.parametrize("n_classes", [2, 3])(kinds(test))
+
+
+def make(rules=(), **more):
+    """A model of few rounds."""
+    return TAdaBoostClassifier(**{"n_estimators": 6, **dict(rules), **more})
+
+
+def data(n_classes=2, n=200, seed=0, missing=0.1):
+    """Four columns of numbers with gaps, and labels that are text and depend on two of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n), np.linspace(0.2, 1.4, n_classes)[:-1])
+    X[rng.random((n, 4)) < missing] = np.nan
+    return X, NAMES[y]
+
+
+def trees_of(model):
+    """All trees, round by round, in each class by class."""
+    return [
+        tree for of_round in model.trees_ for tree in ([of_round] if hasattr(of_round, "value") else of_round)
+    ]
+
+
+def bits(model):
+    """Everything that a fit found, as bytes."""
+    trees = [array.tobytes() for tree in trees_of(model) for array in tree]
+    return trees, model.estimator_weights_.tobytes(), model.rounds_.tobytes(), model.classes_.tolist()
+
+
+def twin(model, folder):
+    """The model after it was saved and loaded."""
+    save(model, folder / "model.tada")
+    return load(folder / "model.tada")
+
+
+def run_script(script, timeout=300, **environment):
+    """Run Python code in a process of its own; what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        **environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
