@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tadaboost import TAdaBoostClassifier, paper_settings
 from tadaboost.displays import (
     MarginDisplay,
-    RoundsDisplay,
+    BoundDisplay,
     TemperatureDisplay,
     WeightsDisplay,
     plot_k_t,
@@ -75,7 +75,7 @@ def test_losses_lie_above_the_0_1_loss():
 
 
 def test_bound_display_draws_the_rounds(model):
-    display = RoundsDisplay.from_estimator(model)
+    display = BoundDisplay.from_estimator(model)
     lines = curves(display.ax_)
     for label, name in (
         ("bound (12)", "bound"),
@@ -92,7 +92,7 @@ def test_bound_display_draws_the_rounds(model):
     "settings", [{}, {"t": 1.2, "clip": True, "leveraging": "closed", "learning_rate": 1.0}]
 )
 def test_a_bound_that_says_nothing_is_not_drawn(settings):
-    display = RoundsDisplay.from_estimator(TAdaBoostClassifier(n_estimators=3, **settings).fit(*data()))
+    display = BoundDisplay.from_estimator(TAdaBoostClassifier(n_estimators=3, **settings).fit(*data()))
     assert set(curves(display.ax_)) == {"tempered loss", "training error"}
 
 
@@ -101,7 +101,7 @@ def test_displays_of_a_perfect_or_a_single_round_can_be_drawn():
     settings = {**paper_settings(t=0.0), "allow_pure_leaves": True, "record_weights": True}
     perfect = TAdaBoostClassifier(**settings).fit(X, (X[:, 0] > 20).astype(int))
     assert perfect.rounds_["loss"].tolist() == [0.0]
-    render(RoundsDisplay.from_estimator(perfect))
+    render(BoundDisplay.from_estimator(perfect))
     render(WeightsDisplay.from_estimator(perfect))
     render(MarginDisplay.from_estimator(perfect, X, (X[:, 0] > 20).astype(int)))
 
@@ -151,7 +151,7 @@ def test_displays_draw_where_they_are_told_and_take_any_weak_learner():
     model = TAdaBoostClassifier(estimator=stump, **settings).fit(X, y)
     figure, axes = pyplot.subplots(1, 7)
     for display, ax, other_ax in zip(
-        [RoundsDisplay.from_estimator(model, ax=axes[0]), WeightsDisplay.from_estimator(model, ax=axes[1]),
+        [BoundDisplay.from_estimator(model, ax=axes[0]), WeightsDisplay.from_estimator(model, ax=axes[1]),
          MarginDisplay.from_estimator(model, X, y, ax=axes[2])], axes[:3], axes[3:6],
         strict=True,
     ):  # fmt: skip
@@ -167,11 +167,11 @@ def test_displays_draw_where_they_are_told_and_take_any_weak_learner():
 def test_the_loss_of_validation_rows_is_drawn_where_there_are_any():
     X, y = data()
     model = TAdaBoostClassifier(n_estimators=5).fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
-    display = RoundsDisplay.from_estimator(model)
+    display = BoundDisplay.from_estimator(model)
     drawn = curves(display.ax_)["loss, validation rows"]
     np.testing.assert_array_equal(drawn[:, 1], model.rounds_["val_loss"])
     rounds = {name: model.rounds_[name] for name in ("train_error", "loss", "bound")}
-    assert "loss, validation rows" not in curves(RoundsDisplay(**rounds).plot().ax_)
+    assert "loss, validation rows" not in curves(BoundDisplay(**rounds).plot().ax_)
 
 
 def test_margins_of_predictions_are_those_of_the_model(model):
@@ -222,7 +222,7 @@ def test_bars_of_temperatures_are_free_of_what_all_share_in_a_fold():
 
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(NotFittedError, match="not fitted"):
-        RoundsDisplay.from_estimator(TAdaBoostClassifier())
+        BoundDisplay.from_estimator(TAdaBoostClassifier())
     model = TAdaBoostClassifier(n_estimators=2).fit(*data())
     with pytest.raises(ValueError, match=r"^the model has no weights_; fit it with record_weights=True$"):
         WeightsDisplay.from_estimator(model)

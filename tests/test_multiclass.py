@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
-from tadaboost.displays import RoundsDisplay, WeightsDisplay
+from tadaboost.displays import BoundDisplay, WeightsDisplay
 from tadaboost.losses import inverse_link
 from tadaboost.multiclass import probabilities
 
@@ -267,10 +267,10 @@ def test_margins_are_for_two_classes():
 def test_displays_draw_the_problem_of_one_class():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     _, _, model = fit(record_weights=True)
-    bound = RoundsDisplay.from_estimator(model, label="bee")
+    bound = BoundDisplay.from_estimator(model, label="bee")
     np.testing.assert_array_equal(bound.loss, model.rounds_["loss"][:, 1])
     weights = WeightsDisplay.from_estimator(model, label="dog", rows=[0, 1])
     np.testing.assert_allclose(weights.share, model.weights_[:, :2, 3].sum(axis=1))
     pyplot.close("all")
     with pytest.raises(ValueError, match=r"^label is None; choose the class to draw: \['ant', 'bee'"):
-        RoundsDisplay.from_estimator(model)
+        BoundDisplay.from_estimator(model)

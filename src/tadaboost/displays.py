@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots with matplotlib, which is imported only when something is drawn (the extra ``tadaboost[plot]``).
 
-`plot_k_t` is Figure 1 of the paper, `plot_losses` the tempered losses. `RoundsDisplay`, `WeightsDisplay` and
+`plot_k_t` is Figure 1 of the paper, `plot_losses` the tempered losses. `BoundDisplay`, `WeightsDisplay` and
 `MarginDisplay` show what a fit did, `TreeDisplay` is one of its trees, `TemperatureDisplay` says which t does
 best. They follow scikit-learn's displays: `from_estimator` computes and draws, `plot` draws again, `ax_` and
 `figure_` are where.
@@ -21,7 +21,7 @@ from tadaboost import losses, margins, target, treeview
 
 __all__ = [
     "MarginDisplay",
-    "RoundsDisplay",
+    "BoundDisplay",
     "TemperatureDisplay",
     "TreeDisplay",
     "WeightsDisplay",
@@ -108,7 +108,7 @@ class _Display:
         return self.ax_
 
 
-class RoundsDisplay(_Display):
+class BoundDisplay(_Display):
     """Training error, tempered loss, bound (12) and loss of the validation rows by round.
 
     Parameters
@@ -125,7 +125,7 @@ class RoundsDisplay(_Display):
     --------
     >>> from tadaboost import TAdaBoostClassifier
     >>> model = TAdaBoostClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9)
-    >>> display = RoundsDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> display = BoundDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class RoundsDisplay(_Display):
 
         Returns
         -------
-        RoundsDisplay
+        BoundDisplay
 
         Raises
         ------
