@@ -112,6 +112,10 @@ void drain(View<std::uint64_t> buffer, const Layout& layout, std::size_t first, 
   }
 }
 
+// Wide tables go some rows and columns at a time: the codes of these rows and the cells of these columns stay
+// in the nearest caches.
+constexpr std::size_t kRowsTogether = 1024, kColumnsTogether = 32;
+
 // Rows of multiplicity 1 and byte codes, by way of the buffer. Where the histogram is not packed, 16 bits of
 // count leave 48 for weights below 2^31: the buffer is drained before it has more rows than that.
 template <int kBits>
@@ -123,7 +127,13 @@ void add_buffered(const RowCodes<std::uint8_t>& codes, const Layout& layout, Vie
   const View<std::uint64_t> buffer{words.data(), words.size()};
   for (std::size_t begin = 0; begin < rows.size; begin += kMost) {
     const std::size_t n = std::min(kMost, rows.size - begin);
-    add_to_buffer<kBits>(codes, {rows.data + begin, n}, {weight.data + begin, n}, first, last, buffer);
+    for (std::size_t i = begin; i < begin + n; i += kRowsTogether) {
+      const std::size_t size = std::min(kRowsTogether, begin + n - i);
+      for (std::size_t c = first; c < last; c += kColumnsTogether)
+        add_to_buffer<kBits>(codes, {rows.data + i, size}, {weight.data + i, size}, c,
+                             std::min(c + kColumnsTogether, last),
+                             {buffer.data + (c - first) * 256, buffer.size - (c - first) * 256});
+    }
     drain<kBits>(buffer, layout, first, last, out);
   }
 }

@@ -19,8 +19,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tadaboost import TAdaBoostClassifier, paper_settings
 from tadaboost.displays import (
-    MarginDisplay,
     BoundDisplay,
+    MarginDisplay,
     TemperatureDisplay,
     WeightsDisplay,
     plot_k_t,

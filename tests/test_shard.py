@@ -63,12 +63,12 @@ def test_histograms_of_all_nodes_equal_the_naive_loop(n, dtype, kind, n_threads)
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("kind", ["unit", "whole"])
-@pytest.mark.parametrize("n_columns", [3, 11])
-def test_histograms_of_large_nodes_equal_the_naive_loop(n_columns, kind, dtype, n_threads):
-    """Past 65535 rows of a class the counts of packed words would run over: in both classes, a child too."""
+@pytest.mark.parametrize(("n_columns", "exponent"), [(3, 30), (11, 20), (11, 30), (70, 20)])
+def test_histograms_of_large_nodes_equal_the_naive_loop(n_columns, exponent, kind, dtype, n_threads):
+    """At 2^30 a row a cell needs two words, whose counts run over at 65536 rows; 70 columns go in parts."""
     rng = np.random.default_rng(1)
-    n = 300_000
-    n_codes = np.array([2, 256, 40, 3, 200, 7, 2, 16, 256, 5, 9][:n_columns])
+    n = 300_000 if exponent == 30 else 60_000
+    n_codes = np.resize([2, 256, 40, 3, 200, 7, 2, 16, 256, 5, 9], n_columns)
     codes = np.stack([rng.integers(0, k, n) for k in n_codes]).astype(dtype)
     codes[0] = rng.random(n) < 0.02  # most rows share a cell
     table = random_table(2)._replace(
@@ -84,9 +84,9 @@ def test_histograms_of_large_nodes_equal_the_naive_loop(n_columns, kind, dtype, 
     shard.begin_tree(0)
     split(shard, table, 0, 1, 2, 10)
     move(shard, [1, 2], [0.25, -0.625], most=1.0)
-    shard.begin_tree(20)
+    shard.begin_tree(exponent)
     value = np.where(table.codes[2] <= 10, 0.25, -0.625)
-    fixed = 2.0**20 * (1.0 - np.where(table.positive, value, -value)) * table.times()
+    fixed = 2.0**exponent * (1.0 - np.where(table.positive, value, -value)) * table.times()
     rows = np.ones(n, bool)
     for node in range(2):
         if node == 1:
