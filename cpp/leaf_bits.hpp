@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees as tests of whole columns, after QuickScorer (Lucchese et al., SIGIR 2015): fast for many rows.
+//
+// All leaves of a tree, numbered from left to right, are open to a row at first. An inner node that sends the
+// row right closes those of its left side; when every node has spoken, in any order, the lowest open leaf is
+// the row's. A block of rows keeps its open leaves as bits, and its values as bytes: how many of the column's
+// thresholds, in the whole forest, lie below. So a node is a loop over bytes without a branch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "predict.hpp"
+#include "types.hpp"
+
+namespace tada {
+
+class LeafBits {
+ public:
+  static constexpr std::size_t kRows = 256;  // the most rows in a block
+
+  explicit LeafBits(const Forest& forest);
+
+  // Whether the tree is held: not if it has more than 64 leaves, or asks for a column of very many levels.
+  bool holds(std::size_t tree) const { return trees_[tree].n_bytes > 0; }
+  bool holds_all() const { return holds_all_; }
+
+  // The leaves of a tree from left to right, as nodes of the forest; the first is leaf number first_leaf.
+  std::size_t first_leaf(std::size_t tree) const { return trees_[tree].first_leaf; }
+  const std::vector<std::uint32_t>& leaf_nodes() const { return leaf_nodes_; }
+
+  std::size_t n_leaves(std::size_t tree) const { return trees_[tree].n_leaves; }  // 0 if it is not held
+
+  // Bytes that hold the codes of a block.
+  std::size_t n_code_bytes() const { return n_planes_ * kRows; }
+
+  // Encodes rows first .. first + n - 1, at most kRows.
+  template <class T>
+  void encode(const Matrix<T>& X, std::size_t first, std::size_t n, std::uint8_t* codes) const;
+
+  // leaf[i], from 0 in each tree, of n encoded rows; has room for kRows.
+  void find(std::size_t tree, const std::uint8_t* codes, std::size_t n, std::uint8_t* leaf) const;
+
+  // Rows with a code above `most` keep, of the eight leaves of this byte, only `keep`.
+  struct Test {
+    std::size_t plane;
+    std::uint8_t most, keep, byte;
+  };
+  // Rows with code c keep those of entry first + c.
+  struct LevelTest {
+    std::size_t plane, first;
+    std::uint8_t byte;
+  };
+
+ private:
+  struct Tree {
+    std::size_t first_leaf, n_leaves, n_bytes;
+    std::size_t first_test, n_tests, first_level_test, n_level_tests;
+  };
+  // At most 254 thresholds of a column. A missing value has code 255 in one plane, for nodes that send it
+  // right, and 0 in another, for those that send it left.
+  struct Slice {
+    std::uint32_t column;
+    std::size_t first, n_steps;  // in thresholds_: 2^n_steps - 1 of them, the last ones infinite
+    std::size_t plane[2];
+  };
+  // A column of levels: code 0 is missing, 1 a level that no node names, the others are those that some does.
+  struct Levels {
+    std::uint32_t column;
+    std::size_t first, n;  // in level_codes_: the codes of levels 0 .. n - 1
+    std::size_t plane;
+  };
+  struct Column;  // what the nodes say of one, while the tests are made
+  using Columns = std::vector<Column>;
+
+  void add_slices(Column& column, std::uint32_t number);
+  void add_levels(Column& column, std::uint32_t number);
+  void add_tree(const Forest& forest, const Columns& columns, std::size_t begin, std::size_t end);
+  std::size_t add_node(const Forest& forest, const Columns& columns, std::uint32_t node, std::size_t leaf);
+  void add_test(const Forest& forest, const Column& column, std::uint32_t node, std::size_t byte,
+                std::uint8_t keep);
+  void encode_levels(const Levels& levels, const double* x, std::size_t n, std::uint8_t* code) const;
+
+  std::vector<Tree> trees_;
+  bool holds_all_ = true;
+  std::vector<std::uint32_t> leaf_nodes_;
+  std::vector<Test> tests_;
+  std::vector<LevelTest> level_tests_;
+  std::vector<std::uint8_t> level_keeps_;
+  std::vector<Slice> slices_;
+  std::vector<double> thresholds_;
+  std::vector<Levels> levels_;
+  std::vector<std::uint8_t> level_codes_;
+  std::size_t n_planes_ = 0;
+};
+
+}  // namespace tada
