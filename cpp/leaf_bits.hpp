@@ -41,27 +41,28 @@ class LeafBits {
   // leaf[i], from 0 in each tree, of n encoded rows; has room for kRows.
   void find(std::size_t tree, const std::uint8_t* codes, std::size_t n, std::uint8_t* leaf) const;
 
-  // Rows with a code above `most` keep, of the eight leaves of this byte, only `keep`.
+  // Of eight leaves, rows with codes up to `most` keep only `low`, others `high`.
   struct Test {
     std::size_t plane;
-    std::uint8_t most, keep, byte;
+    std::uint8_t most, low, high;
   };
   // Rows with code c keep those of entry first + c.
   struct LevelTest {
     std::size_t plane, first;
-    std::uint8_t byte;
+  };
+  struct Byte {
+    std::size_t n_tests, n_level_tests;
   };
 
  private:
   struct Tree {
-    std::size_t first_leaf, n_leaves, n_bytes;
-    std::size_t first_test, n_tests, first_level_test, n_level_tests;
+    std::size_t first_leaf, n_leaves, first_byte, n_bytes, first_test, first_level_test;
   };
   // At most 254 thresholds of a column. A missing value has code 255 in one plane, for nodes that send it
   // right, and 0 in another, for those that send it left.
   struct Slice {
     std::uint32_t column;
-    std::size_t first, n_steps;  // in thresholds_: 2^n_steps - 1 of them, the last ones infinite
+    std::size_t first, n_steps;  // in thresholds_: 2^n_steps - 1, as a heap, the last ones infinite
     std::size_t plane[2];
   };
   // A column of levels: code 0 is missing, 1 a level that no node names, the others are those that some does.
@@ -70,20 +71,14 @@ class LeafBits {
     std::size_t first, n;  // in level_codes_: the codes of levels 0 .. n - 1
     std::size_t plane;
   };
-  struct Column;  // what the nodes say of one, while the tests are made
-  using Columns = std::vector<Column>;
+  struct Maker;
 
-  void add_slices(Column& column, std::uint32_t number);
-  void add_levels(Column& column, std::uint32_t number);
-  void add_tree(const Forest& forest, const Columns& columns, std::size_t begin, std::size_t end);
-  std::size_t add_node(const Forest& forest, const Columns& columns, std::uint32_t node, std::size_t leaf);
-  void add_test(const Forest& forest, const Column& column, std::uint32_t node, std::size_t byte,
-                std::uint8_t keep);
   void encode_levels(const Levels& levels, const double* x, std::size_t n, std::uint8_t* code) const;
 
   std::vector<Tree> trees_;
   bool holds_all_ = true;
   std::vector<std::uint32_t> leaf_nodes_;
+  std::vector<Byte> bytes_;
   std::vector<Test> tests_;
   std::vector<LevelTest> level_tests_;
   std::vector<std::uint8_t> level_keeps_;

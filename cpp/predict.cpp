@@ -256,46 +256,64 @@ void Forest::find_leaves(const Block& block, std::size_t tree, std::uint32_t* le
 
 namespace {
 
+constexpr std::size_t kTogether = 4;  // trees whose terms are added while a score is at hand
+
 double clipped(double score, double clip) { return std::max(-clip, std::min(clip, score)); }
 
 }  // namespace
 
+// What the leaves add, once for all rows, in the order of LeafBits; and whether no sum of it needs the clip.
+struct Forest::Terms {
+  std::vector<double> of_leaf;
+  bool free = false;
+};
+
+Forest::Terms Forest::terms(View<const double> alpha, double clip) const {
+  const LeafBits& bits = leaf_bits();
+  Terms terms;
+  double most = 0.0;  // added in the order of the scores, so that it bounds them roundings and all
+  for (std::size_t j = 0; j < n_trees(); ++j) {
+    double largest = 0.0;
+    for (std::size_t k = 0; k < bits.n_leaves(j); ++k) {
+      const double term = alpha[j] * values_[bits.leaf_nodes()[bits.first_leaf(j) + k]];
+      terms.of_leaf.push_back(term);
+      largest = std::max(largest, std::abs(term));
+    }
+    most += largest;
+  }
+  terms.free = most < clip && bits.holds_all();
+  return terms;
+}
+
+// Adds the terms of kTogether trees from `first` on, all held and free of the clip.
+void Forest::add_together(const Block& block, const Terms& terms, std::size_t first, double* score) const {
+  std::uint8_t leaf[kTogether][LeafBits::kRows];
+  const double* of_leaf[kTogether];
+  for (std::size_t k = 0; k < kTogether; ++k) {
+    block.bits->find(first + k, block.codes, block.n, leaf[k]);
+    of_leaf[k] = terms.of_leaf.data() + block.bits->first_leaf(first + k);
+  }
+  for (std::size_t i = 0; i < block.n; ++i) {
+    double sum = score[i];
+    for (std::size_t k = 0; k < kTogether; ++k) sum += of_leaf[k][leaf[k][i]];
+    score[i] = sum;
+  }
+}
+
 template <class T>
 void Forest::decision(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out,
                       Pool& pool) const {
-  // What a leaf adds, once for all rows, in the order of LeafBits; and whether a sum of it may need the clip.
-  std::vector<double> terms;
-  bool clips = true;
-  if (X.n_rows >= kFewRows) {
-    const LeafBits& bits = leaf_bits();
-    double most = 0.0;
-    for (std::size_t j = 0; j < n_trees(); ++j) {
-      double largest = 0.0;
-      for (std::size_t k = 0; k < bits.n_leaves(j); ++k) {
-        terms.push_back(alpha[j] * values_[bits.leaf_nodes()[bits.first_leaf(j) + k]]);
-        largest = std::max(largest, std::abs(terms.back()));
-      }
-      most += largest;
-    }
-    clips = !(most < clip && bits.holds_all());
-  }
+  const Terms of_trees = X.n_rows < kFewRows ? Terms() : terms(alpha, clip);
   for_blocks(X, pool, [&](const Block& block) {
+    std::uint32_t leaf[LeafBits::kRows];
     double score[LeafBits::kRows] = {};
-    for (std::size_t j = 0; j < n_trees(); ++j) {
-      if (block.bits != nullptr && block.bits->holds(j)) {
-        std::uint8_t number[LeafBits::kRows];
-        block.bits->find(j, block.codes, block.n, number);
-        const double* of_leaf = terms.data() + block.bits->first_leaf(j);
-        if (clips)
-          for (std::size_t i = 0; i < block.n; ++i) score[i] = clipped(score[i] + of_leaf[number[i]], clip);
-        else
-          for (std::size_t i = 0; i < block.n; ++i) score[i] += of_leaf[number[i]];
-      } else {
-        std::uint32_t leaf[LeafBits::kRows];
-        walk(roots_[j], block.values, block.n, leaf);
-        for (std::size_t i = 0; i < block.n; ++i)
-          score[i] = clipped(score[i] + alpha[j] * values_[leaf[i]], clip);
-      }
+    std::size_t j = 0;
+    if (of_trees.free)
+      for (; j + kTogether <= n_trees(); j += kTogether) add_together(block, of_trees, j, score);
+    for (; j < n_trees(); ++j) {
+      find_leaves(block, j, leaf);
+      for (std::size_t i = 0; i < block.n; ++i)
+        score[i] = clipped(score[i] + alpha[j] * values_[leaf[i]], clip);
     }
     for (std::size_t i = 0; i < block.n; ++i) out[block.first + i] = score[i];
   });

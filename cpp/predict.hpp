@@ -106,6 +106,10 @@ class Forest {
   // leaf[i] of row first + i, as a node.
   void find_leaves(const Block& block, std::size_t tree, std::uint32_t* leaf) const;
 
+  struct Terms;
+  Terms terms(View<const double> alpha, double clip) const;
+  void add_together(const Block& block, const Terms& terms, std::size_t first, double* score) const;
+
   // The form for many rows, made when it is first wanted: a single row should not wait for it.
   const LeafBits& leaf_bits() const;
 
