@@ -234,7 +234,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         trees, alpha = self._checked_fit()
         n = self._n_scores()
         flat = [forest.flatten(trees[k::n]) for k in range(n)]
-        alphas = [np.ascontiguousarray(alpha[k::n]) for k in range(n)]
+        alphas = [alpha[k::n].copy() for k in range(n)]
         return Predictor(flat, alphas, self._clip_at, self._temperature, self._schema, self.classes_)
 
     def predict_proba(self, X: Any) -> Floats:
