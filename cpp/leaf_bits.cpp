@@ -20,8 +20,6 @@ constexpr std::uint8_t kMissingLevel = 0, kOtherLevel = 1, kFirstNamed = 2;
 constexpr std::size_t kMostNamed = 254;     // levels of a column
 constexpr std::int32_t kMostLevels = 4096;  // their codes are looked up
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-constexpr std::size_t kVector =
-    32;  // rows are taken this many at a time, the last ones with others that are idle
 
 // Bytes of so many rows at once, whatever the machine makes of it.
 using Bytes = std::uint8_t __attribute__((vector_size(32)));
@@ -79,7 +77,7 @@ TADA_INLINE void keep_levels(const LeafBits::LevelTest* test, const LeafBits::Le
                              const std::uint8_t* level_keeps, const std::uint8_t* codes, std::uint8_t* open) {
   std::memset(open, 0xff, kChunk);
   for (; test != end; ++test) {
-    const std::uint8_t* code = codes + test->plane * LeafBits::kRows;
+    const std::uint8_t* code = codes + std::size_t{test->plane} * LeafBits::kRows;
     const std::uint8_t* keep = level_keeps + test->first;
     for (std::size_t i = 0; i < kChunk; ++i) open[i] &= keep[code[i]];
   }
@@ -97,7 +95,8 @@ TADA_INLINE void find_chunk(TreeView tree, const std::uint8_t* codes, std::uint8
     Bytes open[n];
     ((open[I] = ~Bytes{}), ...);
     for (const auto* end = tree.test + tree.byte->n_tests; tree.test != end; ++tree.test) {
-      const auto* code = reinterpret_cast<const Packed*>(codes + tree.test->plane * LeafBits::kRows);
+      const auto* code =
+          reinterpret_cast<const Packed*>(codes + std::size_t{tree.test->plane} * LeafBits::kRows);
       const Bytes most = Bytes{} + tree.test->most, low = Bytes{} + tree.test->low,
                   high = Bytes{} + tree.test->high;
       ((open[I] &= code[I] <= most ? low : high), ...);
@@ -146,7 +145,10 @@ struct LeafBits::Maker {
 
   Column& column_of(const Forest::Node& node) { return columns[forest.column_of(node)]; }
   std::size_t& below(std::size_t node) { return n_below[node - begin]; }
-  std::size_t plane(std::size_t& wanted) { return wanted == kNone ? wanted = out.n_planes_++ : wanted; }
+  std::uint32_t plane(std::size_t& wanted) {
+    if (wanted == kNone) wanted = out.n_planes_++;
+    return static_cast<std::uint32_t>(wanted);  // at most two a node
+  }
 
   void read_columns();
   void add_slices(Column& column, std::uint32_t number);

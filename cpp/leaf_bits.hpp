@@ -27,9 +27,8 @@ class LeafBits {
 
   // The leaves of a tree from left to right, as nodes of the forest; the first is leaf number first_leaf.
   std::size_t first_leaf(std::size_t tree) const { return trees_[tree].first_leaf; }
-  const std::vector<std::uint32_t>& leaf_nodes() const { return leaf_nodes_; }
-
   std::size_t n_leaves(std::size_t tree) const { return trees_[tree].n_leaves; }  // 0 if it is not held
+  const std::vector<std::uint32_t>& leaf_nodes() const { return leaf_nodes_; }
 
   // Bytes that hold the codes of a block.
   std::size_t n_code_bytes() const { return n_planes_ * kRows; }
@@ -43,12 +42,13 @@ class LeafBits {
 
   // Of eight leaves, rows with codes up to `most` keep only `low`, others `high`.
   struct Test {
-    std::size_t plane;
+    std::uint32_t plane;
     std::uint8_t most, low, high;
   };
   // Rows with code c keep those of entry first + c.
   struct LevelTest {
-    std::size_t plane, first;
+    std::uint32_t plane;
+    std::size_t first;
   };
   struct Byte {
     std::size_t n_tests, n_level_tests;

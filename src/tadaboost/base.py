@@ -269,7 +269,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             return multiclass.probabilities(score, self._temperature)
         # Both by the link: 1 - p would lose the digits of a small probability.
         both = losses.inverse_link(np.stack([-score, score]), self._temperature)
-        return np.stack(both[: len(self.classes_)], axis=1)
+        return np.ascontiguousarray(both[: len(self.classes_)].T)
 
     def _most_probable(self, probabilities: Floats) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
