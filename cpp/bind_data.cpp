@@ -268,6 +268,24 @@ nb::object decision(const Forest& forest, nb::object X_, nb::object alpha_, nb::
   return to_numpy(std::move(out));
 }
 
+// For a single row the GIL is kept: to take it again may take longer than the walk.
+double score(const Forest& forest, nb::object row_, nb::object alpha_, nb::object clip_) {
+  const auto row = cast<Array<const double, 1>>(row_, "row", "1-D, of float64");
+  if (row.size() != forest.n_columns())
+    fail("row", "has " + std::to_string(row.size()) + " values, the model " +
+                    std::to_string(forest.n_columns()) + " columns");
+  for (std::size_t c = 0; c < row.size(); ++c)
+    if (std::isinf(row.data()[c]))
+      fail("row",
+           "holds infinity in column " + std::to_string(c) + "; replace it with a finite number or NaN");
+  const auto alpha = vector<double>(alpha_, "alpha", "float64", forest.n_trees());
+  Pool pool(1);
+  double result = 0.0;
+  forest.decision(Matrix<double>{row.data(), 1, row.size(), 0, 1}, view(alpha),
+                  cast<double>(clip_, "clip", "a float"), View<double>{&result, 1}, pool);
+  return result;
+}
+
 nb::object staged(const Forest& forest, nb::object X_, nb::object alpha_, nb::object clip_,
                   nb::object n_threads_) {
   Scoring in(forest, X_, alpha_, clip_, n_threads_);
@@ -311,6 +329,8 @@ void bind_data(nb::module_& m) {
            arg("left"), arg("right"), arg("value"), arg("missing_left"), arg("is_categorical"),
            arg("categories"), arg("category_start"))
       .def("decision", &decision, arg("X"), arg("alpha"), arg("clip"), arg("n_threads"), "Scores, (rows,).")
+      .def("score", &score, arg("row"), arg("alpha"), arg("clip"),
+           "The score of one row of finite values or NaN.")
       .def("staged", &staged, arg("X"), arg("alpha"), arg("clip"), arg("n_threads"),
            "Scores after each tree, (trees, rows).")
       .def("apply", &apply, arg("X"), arg("n_threads"), "The leaf of each row in each tree, (rows, trees).")

@@ -5,16 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "clones.hpp"
 #include "histogram.hpp"
-
-// One copy of each function for each instruction set, chosen when the library is loaded. Not under
-// sanitizers: the choice runs before their run-time is ready.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TADA_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define TADA_CLONES
-#endif
 
 namespace tada {
 namespace {

@@ -6,15 +6,18 @@
 #include <limits>
 #include <string>
 
+#include "leaf_bits.hpp"
+
 namespace tada {
 namespace {
 
-constexpr std::uint32_t kMissingLeft = 1u << 31, kCategorical = 1u << 30, kField = kCategorical - 1;
-constexpr std::size_t kRows = 128;  // the most rows in a block
+constexpr std::size_t kWalkedRows = 128;  // the most rows in a block that is walked
 constexpr std::size_t kBlockValues =
-    1 << 14;                       // 128 KB of values: a block stays in L2 while all trees pass over it
-constexpr std::size_t kLanes = 8;  // rows that walk side by side: one alone waits for its own loads
-constexpr std::size_t kWalksPerThread = 50000;  // about 200 us of work ; a thread costs some 50 us to start
+    1 << 14;                          // 128 KB of values: a block stays in L2 while all trees pass over it
+constexpr std::size_t kLanes = 8;     // rows that walk side by side: one alone waits for its own loads
+constexpr std::size_t kFewRows = 32;  // fewer are walked: they would not fill the vectors of LeafBits
+// Trees times rows of about 200 us of work ; a thread costs some 50 us to start.
+constexpr std::size_t kWalksPerThread = 50000, kFindsPerThread = 200000;
 
 void demand(bool condition, const char* array, const std::string& what, std::size_t at) {
   if (!condition) throw std::invalid_argument(std::string(array) + "[" + std::to_string(at) + "]: " + what);
@@ -151,6 +154,14 @@ void Forest::add_levels(const ForestArrays& arrays, std::size_t node) {
   sets_.push_back(set);
 }
 
+void Forest::append_levels(const Node& node, std::vector<std::int32_t>& levels) const {
+  const LevelSet& set = sets_[static_cast<std::size_t>(node.threshold)];
+  for (std::size_t level = 0; level < 64 * set.n_words; ++level)
+    if (words_[set.first + level / 64] >> (level % 64) & 1)
+      levels.push_back(static_cast<std::int32_t>(level));
+  levels.insert(levels.end(), levels_.data() + set.begin, levels_.data() + set.end);
+}
+
 bool Forest::goes_right(const LevelSet& set, double x, bool missing_left) const {
   // The order matters: a float beyond the integers has no value as one.
   if (!(x >= 0 && x < 0x1p31)) return !missing_left;
@@ -198,53 +209,127 @@ void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint
   }
 }
 
+Forest::~Forest() = default;
+
+const LeafBits& Forest::leaf_bits() const {
+  const std::lock_guard<std::mutex> lock(making_bits_);
+  if (!bits_) bits_ = std::make_unique<LeafBits>(*this);
+  return *bits_;
+}
+
 template <class T, class F>
 void Forest::for_blocks(const Matrix<T>& X, Pool& pool, F&& f) const {
-  const std::size_t width = columns_.size();
+  const LeafBits* bits = X.n_rows < kFewRows ? nullptr : &leaf_bits();
+  const bool walks = bits == nullptr || !bits->holds_all();
+  const std::size_t width = walks ? columns_.size() : 0;
   const std::size_t most = kBlockValues / std::max<std::size_t>(width, 1) / kLanes * kLanes;
-  const std::size_t block = std::min(kRows, std::max(kLanes, most));
+  const std::size_t block = walks ? std::min(kWalkedRows, std::max(kLanes, most)) : LeafBits::kRows;
   const std::size_t n_blocks = (X.n_rows + block - 1) / block;
   // Few rows are not worth a thread, and one chunk never starts any.
-  const std::size_t worth = X.n_rows * std::max<std::size_t>(n_trees(), 1) / kWalksPerThread + 1;
+  const std::size_t worth =
+      X.n_rows * std::max<std::size_t>(n_trees(), 1) / (walks ? kWalksPerThread : kFindsPerThread) + 1;
   const std::size_t n_chunks = pool.n_threads() == 1 ? 1 : std::min({n_blocks, worth, 8 * pool.n_threads()});
-  std::vector<double> scratch(n_chunks * std::min(block, X.n_rows) * width);
+  const std::size_t n_values = std::min(block, X.n_rows) * width, n_codes = bits ? bits->n_code_bytes() : 0;
+  std::vector<double> all_values(n_chunks * n_values);
+  std::vector<std::uint8_t> all_codes(n_chunks * n_codes);
   pool.run(n_chunks, [&](std::size_t chunk) {
-    double* values = scratch.data() + chunk * std::min(block, X.n_rows) * width;
+    double* values = all_values.data() + chunk * n_values;
+    std::uint8_t* codes = all_codes.data() + chunk * n_codes;
     for (std::size_t b = chunk * n_blocks / n_chunks; b < (chunk + 1) * n_blocks / n_chunks; ++b) {
       const std::size_t first = b * block, n = std::min(block, X.n_rows - first);
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t k = 0; k < width; ++k) values[i * width + k] = X.at(first + i, columns_[k]);
-      f(first, n, values);
+      if (bits != nullptr) bits->encode(X, first, n, codes);
+      f(Block{first, n, bits, values, codes});
     }
   });
+}
+
+void Forest::find_leaves(const Block& block, std::size_t tree, std::uint32_t* leaf) const {
+  if (block.bits == nullptr || !block.bits->holds(tree))
+    return walk(roots_[tree], block.values, block.n, leaf);
+  std::uint8_t number[LeafBits::kRows];
+  block.bits->find(tree, block.codes, block.n, number);
+  const std::uint32_t* nodes = block.bits->leaf_nodes().data() + block.bits->first_leaf(tree);
+  for (std::size_t i = 0; i < block.n; ++i) leaf[i] = nodes[number[i]];
+}
+
+namespace {
+
+constexpr std::size_t kTogether = 4;  // trees whose terms are added while a score is at hand
+
+double clipped(double score, double clip) { return std::max(-clip, std::min(clip, score)); }
+
+}  // namespace
+
+// What the leaves add, once for all rows, in the order of LeafBits; and whether no sum of it needs the clip.
+struct Forest::Terms {
+  std::vector<double> of_leaf;
+  bool free = false;
+};
+
+Forest::Terms Forest::terms(View<const double> alpha, double clip) const {
+  const LeafBits& bits = leaf_bits();
+  Terms terms;
+  double most = 0.0;  // added in the order of the scores, so that it bounds them roundings and all
+  for (std::size_t j = 0; j < n_trees(); ++j) {
+    double largest = 0.0;
+    for (std::size_t k = 0; k < bits.n_leaves(j); ++k) {
+      const double term = alpha[j] * values_[bits.leaf_nodes()[bits.first_leaf(j) + k]];
+      terms.of_leaf.push_back(term);
+      largest = std::max(largest, std::abs(term));
+    }
+    most += largest;
+  }
+  terms.free = most < clip && bits.holds_all();
+  return terms;
+}
+
+// Adds the terms of kTogether trees from `first` on, all held and free of the clip.
+void Forest::add_together(const Block& block, const Terms& terms, std::size_t first, double* score) const {
+  std::uint8_t leaf[kTogether][LeafBits::kRows];
+  const double* of_leaf[kTogether];
+  for (std::size_t k = 0; k < kTogether; ++k) {
+    block.bits->find(first + k, block.codes, block.n, leaf[k]);
+    of_leaf[k] = terms.of_leaf.data() + block.bits->first_leaf(first + k);
+  }
+  for (std::size_t i = 0; i < block.n; ++i) {
+    double sum = score[i];
+    for (std::size_t k = 0; k < kTogether; ++k) sum += of_leaf[k][leaf[k][i]];
+    score[i] = sum;
+  }
 }
 
 template <class T>
 void Forest::decision(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out,
                       Pool& pool) const {
-  for_blocks(X, pool, [&](std::size_t first, std::size_t n, const double* values) {
-    std::uint32_t leaf[kRows];
-    double score[kRows] = {};
-    for (std::size_t j = 0; j < n_trees(); ++j) {
-      walk(roots_[j], values, n, leaf);
-      for (std::size_t i = 0; i < n; ++i)
-        score[i] = std::max(-clip, std::min(clip, score[i] + alpha[j] * values_[leaf[i]]));
+  const Terms of_trees = X.n_rows < kFewRows ? Terms() : terms(alpha, clip);
+  for_blocks(X, pool, [&](const Block& block) {
+    std::uint32_t leaf[LeafBits::kRows];
+    double score[LeafBits::kRows] = {};
+    std::size_t j = 0;
+    if (of_trees.free)
+      for (; j + kTogether <= n_trees(); j += kTogether) add_together(block, of_trees, j, score);
+    for (; j < n_trees(); ++j) {
+      find_leaves(block, j, leaf);
+      for (std::size_t i = 0; i < block.n; ++i)
+        score[i] = clipped(score[i] + alpha[j] * values_[leaf[i]], clip);
     }
-    for (std::size_t i = 0; i < n; ++i) out[first + i] = score[i];
+    for (std::size_t i = 0; i < block.n; ++i) out[block.first + i] = score[i];
   });
 }
 
 template <class T>
 void Forest::staged(const Matrix<T>& X, View<const double> alpha, double clip, View<double> out,
                     Pool& pool) const {
-  for_blocks(X, pool, [&](std::size_t first, std::size_t n, const double* values) {
-    std::uint32_t leaf[kRows];
-    double score[kRows] = {};
+  for_blocks(X, pool, [&](const Block& block) {
+    std::uint32_t leaf[LeafBits::kRows];
+    double score[LeafBits::kRows] = {};
     for (std::size_t j = 0; j < n_trees(); ++j) {
-      walk(roots_[j], values, n, leaf);
-      for (std::size_t i = 0; i < n; ++i) {
-        score[i] = std::max(-clip, std::min(clip, score[i] + alpha[j] * values_[leaf[i]]));
-        out[j * X.n_rows + first + i] = score[i];
+      find_leaves(block, j, leaf);
+      for (std::size_t i = 0; i < block.n; ++i) {
+        score[i] = clipped(score[i] + alpha[j] * values_[leaf[i]], clip);
+        out[j * X.n_rows + block.first + i] = score[i];
       }
     }
   });
@@ -252,11 +337,11 @@ void Forest::staged(const Matrix<T>& X, View<const double> alpha, double clip, V
 
 template <class T>
 void Forest::apply(const Matrix<T>& X, View<std::int32_t> out, Pool& pool) const {
-  for_blocks(X, pool, [&](std::size_t first, std::size_t n, const double* values) {
-    std::uint32_t leaf[kRows];
+  for_blocks(X, pool, [&](const Block& block) {
+    std::uint32_t leaf[LeafBits::kRows];
     for (std::size_t j = 0; j < n_trees(); ++j) {
-      walk(roots_[j], values, n, leaf);
-      for (std::size_t i = 0; i < n; ++i) out[(first + i) * n_trees() + j] = original_[leaf[i]];
+      find_leaves(block, j, leaf);
+      for (std::size_t i = 0; i < block.n; ++i) out[(block.first + i) * n_trees() + j] = original_[leaf[i]];
     }
   });
 }

@@ -2,6 +2,7 @@
 """Trees on raw values against plain Python; a forest may come from a file and hold anything."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -44,7 +45,16 @@ N_COLUMNS, CATEGORICAL = 6, {2, 5}
 LEVELS = [0, 1, 2, 3, 63, 64, 65, 127, 128, 200]
 
 
-def random_tree(rng, n_leaves):
+def halves(rng):
+    return float(rng.integers(-3, 4)) / 2
+
+
+def some_levels(rng):
+    pool = [*LEVELS, 2**31 - 1] if rng.random() < 0.3 else LEVELS  # a level too large for a bitset
+    return sorted(rng.choice(pool, rng.integers(0, len(pool)), replace=False).tolist())
+
+
+def random_tree(rng, n_leaves, threshold=halves, levels=some_levels):
     """Split random leaves; the children come in either order, as best-first growth may number them."""
     tree = {name: [0] for name in FIELDS} | {"levels": [[]]}
     leaves = [0]
@@ -53,12 +63,11 @@ def random_tree(rng, n_leaves):
         i = leaves.pop(rng.integers(len(leaves)))
         feature = int(rng.integers(N_COLUMNS))
         tree["feature"][i] = feature
-        tree["threshold"][i] = float(rng.integers(-3, 4)) / 2
+        tree["threshold"][i] = threshold(rng)
         tree["missing_left"][i] = bool(rng.random() < 0.5)
         tree["is_categorical"][i] = feature in CATEGORICAL
         if feature in CATEGORICAL:
-            pool = [*LEVELS, 2**31 - 1] if rng.random() < 0.3 else LEVELS  # a level too large for a bitset
-            tree["levels"][i] = sorted(rng.choice(pool, rng.integers(0, len(pool)), replace=False).tolist())
+            tree["levels"][i] = levels(rng)
         for side in rng.permutation(["left", "right"]):
             tree[side][i] = len(tree["feature"])
             leaves.append(len(tree["feature"]))
@@ -136,6 +145,85 @@ def test_threads_and_blocks_are_not_seen(case, n_rows):
         np.testing.assert_array_equal(forest.apply(X, 1), forest.apply(X, n_threads))
     for i in range(0, n_rows, max(1, n_rows // 10)):
         assert forest.decision(X[i : i + 1], alpha, 1.0, 2)[0] == scores[i]
+
+
+def levels_up_to(most, n):
+    return lambda rng: sorted(rng.choice(most, rng.integers(0, n), replace=False).tolist())
+
+
+# What decides the form in which many rows are scored: how many thresholds and levels a column has in the
+# whole forest, and how many leaves a tree.
+KINDS = {
+    "few thresholds": ([8, 1, 2, 31, 64, 9, 17, 63, 40], halves, levels_up_to(20, 8)),
+    "254 levels of a column": ([64] * 12, halves, levels_up_to(254, 200)),
+    "255 levels of a column": ([64] * 12, halves, levels_up_to(255, 200)),
+    "no level named": ([8, 8, 8, 31], halves, lambda rng: []),
+    "levels beyond 4095": ([8, 8, 31], halves, lambda rng: [3, 4095] if rng.random() < 0.8 else [4096]),
+    "very many thresholds": ([64] * 40, lambda rng: float(rng.normal()), levels_up_to(20, 8)),
+    "trees too large": ([65, 8, 200, 31], lambda rng: float(rng.normal()), levels_up_to(20, 8)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_rows_score_as_few_do(kind, dtype):
+    n_leaves, threshold, levels = KINDS[kind]
+    rng = np.random.default_rng(list(KINDS).index(kind))
+    trees = [random_tree(rng, n, threshold, levels) for n in n_leaves]
+    arrays, alpha = arrays_of(trees), rng.normal(size=len(trees))
+    X = random_values(rng, 700, dtype)
+    on_a_threshold = rng.random(X.shape) < 0.3
+    X[on_a_threshold] = rng.choice(arrays["threshold"], on_a_threshold.sum())
+    X[rng.random(X.shape) < 0.3] *= 1.0 + 2.0**-20
+    for c in CATEGORICAL:
+        known = rng.random(len(X)) < 0.8
+        X[known, c] = rng.choice([*range(256), 4094, 4095, 4096], known.sum())
+    few = [X[i : i + 31] for i in range(0, len(X), 31)]  # these are walked, row by row
+    for clip in (np.inf, 0.7):
+        forest = Forest(**arrays)
+        scores = np.concatenate([forest.decision(rows, alpha, clip, 1) for rows in few])
+        leaves = np.concatenate([forest.apply(rows, 1) for rows in few])
+        for n_rows in (32, 33, 127, 128, 129, 256, 257, 700):
+            np.testing.assert_array_equal(forest.decision(X[:n_rows], alpha, clip, 1), scores[:n_rows])
+        np.testing.assert_array_equal(forest.decision(X[::-1], alpha, clip, 3)[::-1], scores)
+        np.testing.assert_array_equal(forest.staged(X, alpha, clip, 2)[-1], scores)
+        np.testing.assert_array_equal(forest.apply(X, 2), leaves)
+        for i in np.flatnonzero(~np.isinf(X).any(axis=1))[:20]:
+            assert forest.score(X[i].astype(np.float64), alpha, clip) == scores[i]
+
+
+def test_a_sum_beyond_the_largest_number_is_the_same_for_many_rows():
+    root_only = {name: [0] for name in FIELDS} | {"feature": [-1], "levels": [[]]}
+    trees = [root_only | {"value": [v]} for v in (1e308, 1e308, -1e308, -1e308, -1e308)]
+    forest, alpha = Forest(**arrays_of(trees)), np.ones(5)
+    few = forest.decision(np.zeros((1, N_COLUMNS)), alpha, np.inf, 1)
+    assert (forest.decision(np.zeros((40, N_COLUMNS)), alpha, np.inf, 1) == few[0]).all()
+
+
+def test_a_first_prediction_may_come_from_several_threads_at_once(case):
+    _, arrays, alpha = case
+    X = random_values(np.random.default_rng(4), 300, np.float64)
+    expected = Forest(**arrays).decision(X, alpha, np.inf, 1)
+    for _ in range(20):
+        forest = Forest(**arrays)
+        with ThreadPoolExecutor(4) as threads:
+            for scores in threads.map(lambda _, f=forest: f.decision(X, alpha, np.inf, 1), range(4)):
+                np.testing.assert_array_equal(scores, expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "match"),
+    [
+        (np.zeros(5), ValueError, "^row: has 5 values, the model 6 columns"),
+        (np.zeros((1, 6)), TypeError, "^row: must be 1-D, of float64"),
+        (np.zeros(6, np.float32), TypeError, "^row: must be 1-D, of float64"),
+        (np.array([0, 0, 0, -np.inf, 0, 0]), ValueError, "^row: holds infinity in column 3; replace it"),
+    ],
+)
+def test_a_bad_row_is_named(case, row, error, match):
+    _, arrays, alpha = case
+    with pytest.raises(error, match=match):
+        Forest(**arrays).score(row, alpha, np.inf)
 
 
 def test_a_tree_by_hand():

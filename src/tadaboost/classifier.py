@@ -538,7 +538,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         ndarray of int32, shape (rows, n_iter_), or (rows, n_iter_, K) for K > 2 classes
             Node numbers in `trees_`.
         """
-        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        matrix = self._matrix(X)
+        n_threads = self._n_threads(matrix)
         return by_class([trees.apply(matrix, n_threads=n_threads) for trees in self._forests()])
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
@@ -552,7 +553,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         ------
         ndarray of float64, shape (rows,), or (rows, K) for K > 2 classes
         """
-        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        matrix = self._matrix(X)
+        n_threads = self._n_threads(matrix)
         alphas = np.ascontiguousarray(self.estimator_weights_.reshape(self.n_iter_, -1).T)
         if hasattr(self, "estimators_"):
             learners = [self.estimators_] if len(alphas) == 1 else zip(*self.estimators_, strict=True)

@@ -7,6 +7,8 @@ tree_start[j] to tree_start[j + 1]. Children stay numbered within their tree; `c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,6 +117,28 @@ def compiled(flat: FlatTrees, n_columns: int) -> Forest:
     return Forest(
         n_columns, **{name: array for name, array in arrays.items() if name not in ("mass", "gain")}
     )
+
+
+def scorer(
+    flat: FlatTrees, n_columns: int, alpha: NDArray[np.float64], clip_at: float
+) -> Callable[[NDArray[np.float64]], float]:
+    """Give the function from a row to its score.
+
+    Parameters
+    ----------
+    flat : FlatTrees
+    n_columns : int
+    alpha : ndarray of float64, shape (trees,)
+        Their coefficients.
+    clip_at : float
+        Where the score is clipped after every tree; inf: nowhere.
+
+    Returns
+    -------
+    callable
+        Takes a contiguous row of `n_columns` float64, and refuses infinite ones.
+    """
+    return partial(compiled(flat, n_columns).score, alpha=np.ascontiguousarray(alpha), clip=clip_at)
 
 
 def _starts(sizes: Any) -> NDArray[np.int64]:

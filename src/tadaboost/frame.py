@@ -16,7 +16,7 @@ from __future__ import annotations
 import decimal
 import numbers
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -85,6 +85,21 @@ def open_table(X: object) -> Table:
     if array.dtype.kind not in "biufUO":
         raise TypeError(f"X has dtype {array.dtype}; it must hold numbers, booleans or strings")
     return array
+
+
+def is_plain(X: object, schema: Schema) -> TypeGuard[Matrix]:
+    """Whether X is an array of floats that `open_table` and `to_matrix` would hand through: rows and columns.
+
+    The quick way to a prediction. Infinite values are still to be refused (`refuse_infinity`).
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
+        and X.shape[1] == len(schema) == schema.count(None)
+        and X.shape[0] > 0
+    )
 
 
 def learn_schema(
@@ -166,7 +181,7 @@ def to_matrix(table: Table, schema: Schema) -> Matrix:
         for c, (label, column) in enumerate(_columns(table)):
             levels = schema[c]
             matrix[:, c] = _numbers(label, column) if levels is None else _codes(label, column, levels)
-    _refuse_infinity(matrix, table)
+    refuse_infinity(matrix, table)
     return matrix
 
 
@@ -287,6 +302,13 @@ def _codes(label: str, column: Column, levels: list[Level]) -> NDArray[np.float6
     return np.fromiter(map(code_of.__getitem__, cells.values), np.float64, len(cells.values))
 
 
+def code(label: str, value: object, levels: list[Level]) -> float:
+    """Code of a single cell, as `to_matrix` would give it in a table of one row."""
+    column = np.empty(1, object)
+    column[0] = value
+    return float(_codes(label, column, levels)[0])
+
+
 def _numbers(label: str, column: Column) -> NDArray[Any]:
     """Read a column of numbers as floats; missing is NaN."""
     if isinstance(column, np.ndarray):
@@ -334,7 +356,8 @@ def _float_type(table: Table, schema: Schema) -> type[np.float32] | type[np.floa
     return np.float32 if narrow and n_levels(schema).max() < 2**24 else np.float64
 
 
-def _refuse_infinity(matrix: Matrix, table: Table) -> None:
+def refuse_infinity(matrix: Matrix, table: Table) -> None:
+    """Raise a ValueError that names column and row of an infinite value in `matrix`, made from `table`."""
     # Two passes without a temporary; fmax and fmin skip NaN.
     if np.isinf(np.fmax.reduce(matrix, axis=None)) or np.isinf(np.fmin.reduce(matrix, axis=None)):
         at_column = int(np.argmax(np.isinf(matrix).any(axis=0)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tadaboost import rounds
-from tadaboost.base import Floats, TemperedClassifier, by_class, n_threads_of
+from tadaboost.base import Floats, TemperedClassifier, by_class
 from tadaboost.tree import Tree
 
 
@@ -94,5 +94,6 @@ class TemperedTreeClassifier(TemperedClassifier):
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of each row: node numbers in `tree_`, shape (rows,), or (rows, classes) for more than two."""
-        matrix, n_threads = self._matrix(X), n_threads_of(self.n_jobs)
+        matrix = self._matrix(X)
+        n_threads = self._n_threads(matrix)
         return by_class([trees.apply(matrix, n_threads=n_threads)[:, 0] for trees in self._forests()])

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How time and memory of a fit grow with rows, columns, leaves and threads: a Markdown table and a picture.
+
+Each fit has a process of its own: peak memory is that of a process. "Over the data" is its peak (ru_maxrss)
+less what it held when the array was made and the libraries were loaded. CPU time is that of all threads;
+wall time says something on an idle machine only. `--peer` does the same with LightGBM at the base size.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+BASE = {"rows": 100_000, "columns": 28, "leaves": 8, "threads": 1, "trees": 20, "by": "tadaboost"}
+AXES = {
+    "rows": [10_000, 30_000, 100_000, 300_000, 1_000_000],
+    "columns": [10, 30, 100, 300, 1_000],
+    "leaves": [2, 4, 8, 16, 31, 64, 127, 255],
+    "threads": [1, 2],
+}
+AT = {"rows": {}, "columns": {"rows": 20_000}, "leaves": {}, "threads": {"rows": 1_000_000}}
+PIECE = 10_000  # rows made at a time, so that making them leaves no peak
+
+
+def table(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """float32 normals; the label follows a few columns and their products, with noise."""
+    rng = np.random.default_rng(0)
+    X, y = np.empty((rows, columns), np.float32), np.empty(rows, np.int32)
+    for first in range(0, rows, PIECE):
+        part = X[first : first + PIECE]
+        rng.standard_normal(out=part, dtype=np.float32)
+        signal = part[:, 0] + part[:, 1] * part[:, 2] + np.abs(part[:, 3]) - 0.7
+        y[first : first + PIECE] = signal + rng.standard_normal(len(part)) > 0
+    return X, y
+
+
+def resident() -> int:
+    """Bytes of this process in memory now (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def fit_once(case: dict) -> dict[str, float]:
+    """Fit in this process; seconds and MB."""
+    if case["by"] == "tadaboost":
+        from tadaboost import TAdaBoostClassifier
+
+        model = TAdaBoostClassifier(
+            n_estimators=case["trees"], max_leaf_nodes=case["leaves"], n_jobs=case["threads"]
+        )
+    else:
+        from lightgbm import LGBMClassifier
+
+        model = LGBMClassifier(
+            n_estimators=case["trees"], num_leaves=case["leaves"], n_jobs=case["threads"], verbosity=-1
+        )
+    model.fit(*table(100, case["columns"]))  # what is loaded when it is first used
+    X, y = table(case["rows"], case["columns"])
+    before = resident()
+    cpu, wall = time.process_time(), time.perf_counter()
+    model.fit(X, y)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts kilobytes
+    return {"cpu": cpu, "wall": wall, "memory": (peak - before) / 1e6}
+
+
+def measure(cases: list[dict], repeats: int) -> list[dict[str, float]]:
+    """Least seconds and memory of each case, taken in turns."""
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
+    found: list[list[dict[str, float]]] = [[] for _ in cases]
+    for _ in range(repeats):
+        for case, results in zip(cases, found, strict=True):
+            command = [sys.executable, __file__, "--case", json.dumps(case)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+            results.append(json.loads(done.stdout.splitlines()[-1]))
+    return [{name: min(result[name] for result in results) for name in results[0]} for results in found]
+
+
+def draw(found: dict[str, list[tuple[int, dict[str, float]]]], path: Path) -> None:
+    """Draw a panel an axis: seconds and memory, both logarithmic, beside a line of slope 1."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, len(found), figsize=(4 * len(found), 3.6), layout="constrained")
+    for panel, (axis, points) in zip(panels, found.items(), strict=True):
+        x = [value for value, _ in points]
+        what = "wall" if axis == "threads" else "cpu"
+        seconds = [result[what] for _, result in points]
+        panel.loglog(x, seconds, "o-", label=f"{what} s" if what == "wall" else "CPU s")
+        panel.loglog(
+            x, [result["memory"] / 1e3 for _, result in points], "s--", label="memory over the data, GB"
+        )
+        if axis != "threads":
+            panel.loglog(
+                x, [seconds[-1] * value / x[-1] for value in x], ":", color="gray", label="in proportion"
+            )
+        panel.set_xlabel(axis)
+        panel.set_xticks(x, [f"{value:,}" for value in x], rotation=45)
+        panel.minorticks_off()
+        size = BASE | AT[axis]
+        fixed = [f"{size[name]:,} {name}" for name in ("rows", "columns", "leaves") if name != axis]
+        panel.set_title(", ".join(fixed), fontsize=9)
+        panel.legend(fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> int:
+    """Print the tables and draw the picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--trees", type=int, default=BASE["trees"])
+    parser.add_argument("--huge", action="store_true", help="10,000,000 rows as well: 1.2 GB of data")
+    parser.add_argument("--peer", action="store_true", help="memory of LightGBM beside ours, 1,000,000 x 28")
+    parser.add_argument("--picture", type=Path, default=Path("scale.png"))
+    parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.case:
+        print(json.dumps(fit_once(options.case)))
+        return 0
+    import tadaboost
+
+    if options.peer:
+        large = BASE | {"rows": 1_000_000, "trees": options.trees}
+        both = [large | {"by": by} for by in ("tadaboost", "lightgbm")]
+        print(f"| 1,000,000 x 28, {options.trees} trees x 8 leaves | peak over the data, MB | CPU s |")
+        print("|---|--:|--:|")
+        for case, result in zip(both, measure(both, options.repeats), strict=True):
+            print(f"| {case['by']} | {result['memory']:.0f} | {result['cpu']:.2f} |")
+        return 0
+    axes = AXES | {"rows": [*AXES["rows"], *([10_000_000] if options.huge else [])]}
+    found = {}
+    print("| varied | rows | columns | leaves | threads | CPU s | wall s | memory over the data, MB |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for axis, values in axes.items():
+        cases = [BASE | AT[axis] | {"trees": options.trees, axis: value} for value in values]
+        found[axis] = list(zip(values, measure(cases, options.repeats), strict=True))
+        for case, (_, result) in zip(cases, found[axis], strict=True):
+            size = " | ".join(f"{case[name]:,}" for name in AXES)
+            print(
+                f"| {axis} | {size} | {result['cpu']:.2f} | {result['wall']:.2f} | {result['memory']:.0f} |"
+            )
+    draw(found, options.picture)
+    print(
+        f"\n{options.trees} trees, minimum of {options.repeats}. tadaboost {tadaboost.__version__};", end=" "
+    )
+    print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

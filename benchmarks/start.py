@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes before the work: imports and a first fit in fresh processes, threads on a few rows; Markdown.
+
+CPU time of whole processes, interpreter included, in turns. What is imported beside us is what any classifier
+of scikit-learn with callbacks needs: the difference is ours.
+"""
+
+import argparse
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import tadaboost
+
+ROWS = """
+import numpy as np
+X = np.random.default_rng(0).standard_normal((100, 5))
+y = X[:, 0] > 0
+"""
+PROCESSES = {
+    "nothing": "",
+    "`import numpy`": "import numpy",
+    "`import tadaboost`": "import tadaboost",
+    "numpy and the parts of scikit-learn that we use": """
+import numpy, joblib, narwhals.stable.v2, sklearn.base, sklearn.callback, sklearn.metrics
+import sklearn.model_selection, sklearn.utils.validation""",
+    "`from tadaboost import TAdaBoostClassifier`": "from tadaboost import TAdaBoostClassifier",
+    "the same, and a first fit of 100 rows": f"""
+from tadaboost import TAdaBoostClassifier
+{ROWS}
+TAdaBoostClassifier(n_jobs=1).fit(X, y)""",
+    "the same, and a second": f"""
+from tadaboost import TAdaBoostClassifier
+{ROWS}
+TAdaBoostClassifier(n_jobs=1).fit(X, y)
+TAdaBoostClassifier(n_jobs=1).fit(X, y)""",
+}
+
+
+def process(code: str) -> float:
+    """CPU seconds of a fresh interpreter that runs `code`."""
+    code += "\nimport time; print(time.process_time())"
+    return float(
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    )
+
+
+def both_times(work: Callable[[], object]) -> tuple[float, float]:
+    """CPU and wall seconds of `work`."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def threads_on_few_rows(repeats: int, n_threads: int) -> dict[int, list[tuple[float, float]]]:
+    """Threads -> CPU and wall seconds of fits of 100 rows, in turns."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 5))
+    y = X[:, 0] + rng.standard_normal(100) > 0
+    found: dict[int, list[tuple[float, float]]] = {1: [], n_threads: []}
+    for _ in range(repeats):
+        for n, times in found.items():
+            model = tadaboost.TAdaBoostClassifier(n_jobs=n)
+            times.append(both_times(lambda model=model: model.fit(X, y)))
+    return found
+
+
+def main() -> int:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    if options.repeats < 1 or options.threads < 2:
+        parser.error("--repeats must be at least 1 and --threads at least 2")
+
+    found: dict[str, list[float]] = {name: [] for name in PROCESSES}
+    for _ in range(options.repeats):
+        for name, code in PROCESSES.items():
+            found[name].append(process(code))
+    print("| a fresh process | CPU ms, minimum | median |")
+    print("|---|--:|--:|")
+    for name, seconds in found.items():
+        print(f"| {name} | {1e3 * min(seconds):.0f} | {1e3 * statistics.median(seconds):.0f} |")
+
+    few = threads_on_few_rows(5 * options.repeats, options.threads)
+    print("\n| fit of 100 rows, 100 trees x 8 leaves | CPU ms, minimum (median) | wall ms |")
+    print("|---|--:|--:|")
+    for n, times in few.items():
+        cells = [f"{1e3 * min(t):.1f} ({1e3 * statistics.median(t):.1f})" for t in zip(*times, strict=True)]
+        print(f"| {n} thread{'s' * (n > 1)} | " + " | ".join(cells) + " |")
+    print(f"\ntadaboost {tadaboost.__version__}; Python {platform.python_version()},", end=" ")
+    print(f"{platform.machine()}, {platform.system()}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
