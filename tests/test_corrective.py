@@ -429,6 +429,30 @@ def test_rows_that_are_separated_end_the_run_with_finite_scores(X_y, t):
     assert (model.rounds_["n_nonfinite"][-1] > 0) == (t == 1.0)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_early_stopping_judges_and_keeps_the_coefficients_of_each_round(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=200), [-0.4, 0.6][: n_classes - 1])
+    train, given = (X[::2], y[::2]), {"X_val": X[1::2], "y_val": y[1::2]}
+    settings = {"estimator": STUMP, "leveraging": "corrective", "learning_rate": 1.0, "random_state": 0}
+    model = TAdaBoostClassifier(early_stopping=True, n_iter_no_change=3, **settings).fit(*train, **given)
+    assert (model.stop_reason_, model.n_iter_ > 1) == ("early stopping", True)
+    scored = model.classes_ if n_classes > 2 else model.classes_[1:]
+    sign = np.where(y[1::2, None] == scored, 1, -1)
+    losses = []
+    for n in range(1, model.n_iter_ + 4):
+        alone = TAdaBoostClassifier(n_estimators=n, **settings).fit(*train)
+        score = alone.decision_function(X[1::2]).reshape(sign.shape)
+        losses.append(tempered_exp_loss(sign * score, 0.5).mean(axis=0))
+        if n == model.n_iter_:
+            np.testing.assert_array_equal(model.estimator_weights_, alone.estimator_weights_)
+    np.testing.assert_allclose(
+        model.rounds_["val_loss"].reshape(-1, sign.shape[1]), losses[: model.n_iter_], rtol=1e-12
+    )
+    assert np.argmin(np.mean(losses, axis=1)) == model.n_iter_ - 1
+
+
 def test_what_the_estimator_cannot_do_is_refused(X_y):
     X, y = X_y
     with pytest.raises(

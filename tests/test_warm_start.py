@@ -24,6 +24,7 @@ RULES = [
     {"early_stopping": True, "scoring": "neg_log_loss", "random_state": np.random.RandomState(7)},
     {"estimator": DecisionTreeClassifier(max_depth=1, max_features=1), "random_state": 3},
     {"estimator": DecisionTreeClassifier(max_depth=1, max_features=1), "early_stopping": True},
+    {"estimator": DecisionTreeClassifier(max_depth=1), "leveraging": "corrective", "margin": 0.01},
 ]
 
 
