@@ -45,10 +45,10 @@ def test_a_margin_does_not_depend_on_the_unit_of_the_outputs(rule):
     np.testing.assert_allclose(states[1].log_e, states[0].log_e, atol=1e-9)
 
 
-@pytest.mark.parametrize("cap", [0.125, math.inf])
-def test_the_loss_of_corrective_steps_is_that_of_their_coefficients_less_the_margin(cap):
+@pytest.mark.parametrize(("cap", "rate"), [(0.125, 0.5), (math.inf, 0.5), (0.125, 1.0)])
+def test_the_loss_of_corrective_steps_is_that_of_their_coefficients_less_the_margin(cap, rate):
     t, omega, margin = 0.5, np.array([0.4, 0.3, 0.2, 0.1]), 0.05
-    state = State(t, omega, 1.0, rate=0.5, cap=cap, margin=margin)
+    state = State(t, omega, 1.0, rate=rate, cap=cap, margin=margin)
     H = np.array([[2.0, -1.0, 1.0, -2.0], [-1.0, 1.0, 1.0, 0.5]])
     size = np.max(np.abs(H), axis=1)
     for j, u in enumerate(H, 1):
@@ -58,7 +58,7 @@ def test_the_loss_of_corrective_steps_is_that_of_their_coefficients_less_the_mar
         assert alpha == pytest.approx(state.coefficients[-1]) != 0
         assert state.n_capped == (cap < math.inf)
         if j == 1 and state.n_capped:
-            assert abs(alpha) * size[0] == pytest.approx(cap / 2)  # the rate comes after the cap
+            assert abs(alpha) * size[0] == pytest.approx(rate * cap)  # the rate comes after the cap
 
 
 def test_rows_that_are_off_have_an_edge_where_the_others_have_none():
