@@ -296,6 +296,13 @@ def test_a_fit_with_coefficients_of_one_sign_leaves_a_repeated_column_where_it_w
     np.testing.assert_allclose(got, [best, 0.0] if first else [0.0, best], rtol=1e-14)
 
 
+def test_on_the_way_to_a_fit_the_first_coefficient_that_becomes_0_ends_the_way():
+    best, free = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 4.0, -1.0])
+    np.testing.assert_array_equal(corrective._until_one_is_0(best, free, free < 0), [0.0, 3.0, 1.0])
+    best, free = np.array([0.1, 0.5]), np.array([-0.7, 1.0])  # .1 + 1/8 (-.8) is no exact 0
+    assert corrective._until_one_is_0(best, free, free < 0)[0] == 0.0
+
+
 def test_a_step_is_halved_until_the_loss_rises_no_steeper_than_it_fell():
     # At t = 1 with weights .7 and .3 of e: falls by .4, and at length l rises by .3 exp(l) - .7 exp(-l).
     omega, S, change = np.array([0.7, 0.3]), np.full(2, -1.0), np.array([1.0, -1.0])
@@ -323,6 +330,14 @@ def test_a_row_of_small_share_weighs_what_balances_the_others(share):
     # At t = 1, share e^a = (1 - share) e^-a.
     found = correct(np.array([[-1.0, 1.0]]), np.array([share, 1.0 - share]), 1.0, np.zeros(1))
     assert found.alpha[0] == pytest.approx(0.5 * np.log((1.0 - share) / share), rel=1e-12)
+
+
+def test_a_step_far_beyond_the_minimum_is_cut():
+    # At t = 1: (1 - share) / 300 e^(-a/300) = share e^a. Newton's step from 0 is near 300, those back are 1.
+    share = 1e-9
+    found = correct(np.array([[1 / 300, -1.0]]), np.array([1.0 - share, share]), 1.0, np.zeros(1))
+    best = np.log((1.0 - share) / (300.0 * share)) / (1.0 + 1 / 300)
+    assert found.alpha[0] == pytest.approx(best, rel=1e-10)
 
 
 def test_from_far_away_the_search_takes_200_steps_of_1_and_ends():

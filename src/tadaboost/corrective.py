@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from tadaboost.calculus import Array, limits
@@ -166,15 +167,23 @@ def _positive_fit(matrix: Array, target: Array, start: Array) -> Array:
             if not blocked.any():
                 best = free
                 break
-            share = best[blocked] / (best[blocked] - free[blocked])
-            best = best + np.min(share) * (free - best)
-            best[np.flatnonzero(blocked)[share == np.min(share)]] = 0.0
+            best = _until_one_is_0(best, free, blocked)
             used &= best > 0
         pull = np.where(used, -np.inf, matrix.T @ (target - matrix @ best) - rounding)
         if np.max(pull) <= 0:
             break
         used[np.argmax(pull)] = True
     return best
+
+
+def _until_one_is_0(best: Array, free: Array, blocked: NDArray[np.bool_]) -> Array:
+    """Go from `best` towards `free` until one of the blocked, which are > 0 in `best` only, is 0."""
+    share = np.full_like(best, np.inf)
+    share[blocked] = best[blocked] / (best[blocked] - free[blocked])
+    first = np.argmin(share)
+    point: Array = best + share[first] * (free - best)
+    point[first] = 0.0  # not nearly
+    return point
 
 
 def _length(S: Array, change: Array, omega: Array, t: float, top: float, fall: float) -> float:
