@@ -294,6 +294,8 @@ def test_a_fit_with_coefficients_of_one_sign_leaves_a_repeated_column_where_it_w
     got = corrective._positive_fit(matrix, target, start)
     best = (1.0 + 0.15 - 0.07) / (1.0 + 0.09 + 0.49)
     np.testing.assert_allclose(got, [best, 0.0] if first else [0.0, best], rtol=1e-14)
+    nothing = corrective._positive_fit(matrix * [1.0, 0.0], target, np.zeros(2))
+    np.testing.assert_allclose(nothing, [best, 0.0], rtol=1e-14)
 
 
 def test_on_the_way_to_a_fit_the_first_coefficient_that_becomes_0_ends_the_way():
@@ -310,6 +312,8 @@ def test_a_step_is_halved_until_the_loss_rises_no_steeper_than_it_fell():
     assert corrective._length(S, 0.8 * change, omega, 1.0, 1.0, 0.32) == 1.0
     assert corrective._length(S, 0.1 * change, omega, 1.0, 1.0, 0.04) == 1.0
     assert corrective._length(S, 8.0 * change, omega, 1.0, 1.0, 3.2) == 0.0625
+    # Up to .9 of the fall, here exactly, a rise is not too steep.
+    assert corrective._length(np.ones(1), -np.ones(1), np.array([0.9]), 1.0, 0.0, 1.0) == 1.0
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.05])
