@@ -209,7 +209,7 @@ class Trial:
     def run(self, items: list[Any], trace: bool) -> None:
         """Run the tests until one fails; SIGPROF ends the process when one takes too long."""
         for item, following in zip(items, [*items[1:], None], strict=True):
-            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+            signal.setitimer(signal.ITIMER_PROF, 0.0 if trace else self.seconds)
             code: set[types.CodeType] = set()
             start = time.process_time()
             if trace:

@@ -414,7 +414,7 @@ def test_an_edge_of_1_but_for_rounding_is_1():
 def test_a_hypothesis_that_abstains_changes_nothing():
     for t in (0.0, 1.0, 1.5):
         run = boost([[1, 1, 1, -1], [0, 0, 0, 0]], [1, 1, -1, -1], t)
-        assert (run.rho[1], run.mu[1], run.alpha[1], run.R[1]) == (0, 0, 0, 0)
+        assert (run.rho[1], run.mu[1], run.alpha[1], run.R[1], run.q_dagger[1]) == (0, 0, 0, 0, 0)
         assert run.Z[1] == pytest.approx(1)
         np.testing.assert_allclose(run.p[1], run.p[0], rtol=1e-14)
 
