@@ -2,7 +2,8 @@
 """Change one operator, number or function of the theory modules at a time; some test has to notice.
 
 The tests are imported once. Each mutation is tried in a forked child, which puts the changed code into the
-functions that are there already and runs the tests, the likeliest first, until one fails: no file is written.
+functions that are there already and runs the tests that call them, the likeliest first, until one fails: no
+file is written. Long tests are left out: a mutant that only they notice counts as a survivor.
 A survivor has to be listed, with the reason why it cannot matter, in docs/mutants.md; exits with 1 on one
 that is not listed, and on a listed one that is noticed after all.
 
@@ -23,6 +24,7 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,9 +36,11 @@ TESTS = {
     "calculus": ["calculus", "losses", "measures", "boosting"],
     "losses": ["losses", "boosting"],
     "measures": ["measures", "boosting"],
-    "boosting": ["boosting", "corrective"],
+    "boosting": ["boosting", "state", "corrective"],
+    "corrective": ["corrective", "state", "boosting"],
 }
 LIST = ROOT / "docs" / "mutants.md"
+LONGEST = 0.5  # CPU seconds of a test, while its calls are traced
 OPERATORS = {
     ast.Add: [ast.Sub],
     ast.Sub: [ast.Add],
@@ -65,6 +69,7 @@ class Mutant(NamedTuple):
 
     module: str
     tree: ast.Module
+    scope: str = ""  # the function it is in
     key: str = ""
     line: int = 0
     place: tuple[ast.AST, str, int | None] | None = None
@@ -132,7 +137,7 @@ def mutants(module: str) -> list[Mutant]:
             seen[key] += 1
             if seen[key] > 1:
                 key += f" #{seen[key]}"
-            found.append(Mutant(module, tree, key, node.lineno, (parent, field, i), new))
+            found.append(Mutant(module, tree, scope, key, node.lineno, (parent, field, i), new))
     return found
 
 
@@ -193,24 +198,32 @@ class Trial:
         self.seconds = seconds  # of CPU time, for one test
         self.chosen = chosen
         self.verdict = verdict
-        self.took: dict[str, float] = {}
         self.failed = ""
+        self.took: dict[str, float] = {}  # CPU time of a test
+        self.called: dict[str, list[str]] = {}  # functions of the module that it calls
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed = report.nodeid
 
-    def run(self, items: list[Any]) -> None:
+    def run(self, items: list[Any], trace: bool) -> None:
         """Run the tests until one fails; SIGPROF ends the process when one takes too long."""
         for item, following in zip(items, [*items[1:], None], strict=True):
-            signal.setitimer(signal.ITIMER_PROF, self.seconds)
+            signal.setitimer(signal.ITIMER_PROF, 0.0 if trace else self.seconds)
+            code: set[types.CodeType] = set()
+            start = time.process_time()
+            if trace:
+                sys.settrace(lambda frame, *_, to=code: to.add(frame.f_code))  # None: calls, not lines
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            sys.settrace(None)
+            self.took[item.nodeid] = time.process_time() - start
+            mine = [x for x in code if x.co_filename == f"<{self.module}>"]
+            self.called[item.nodeid] = [x.co_qualname.replace(".<locals>", "") for x in mine]
             if self.failed:
                 return
 
-    def forked(self, mutant: Mutant, items: list[Any]) -> tuple[bool, str, dict[str, float]]:
-        """Return whether a test fails with the mutant in place, which one, and how long each took."""
+    def forked(self, mutant: Mutant, items: list[Any]) -> tuple[str, dict[str, float], dict[str, list[str]]]:
+        """Return the test that fails with the mutant in place, if one does, and what is known of each."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -224,30 +237,36 @@ class Trial:
                 except Exception:
                     self.failed = "import"
                 else:
-                    self.run(items)
-                os.write(writer, json.dumps([self.failed, self.took]).encode())
+                    self.run(items, trace=mutant.new is None)
+                with os.fdopen(writer, "w") as pipe:
+                    json.dump([self.failed, self.took, self.called], pipe)
             finally:
                 os._exit(0)
         os.close(writer)
         with os.fdopen(reader) as pipe:
             answer = pipe.read()
         os.waitpid(child, 0)
-        failed, took = json.loads(answer or '["time", {}]')
-        return bool(failed), failed, took
+        failed, took, called = json.loads(answer or '["time", {}, {}]')
+        return failed, took, called
 
     def pytest_runtestloop(self, session: Any) -> bool:
         """Quick tests come first, of these the module's own; before all the last ones that noticed."""
-        failed, by, took = self.forked(unchanged(self.module), session.items)
+        failed, took, called = self.forked(unchanged(self.module), session.items)
         if failed:
-            sys.exit(f"without a mutation of {self.module}, this fails: {by}")
+            sys.exit(f"without a mutation of {self.module}, this fails: {failed}")
         own = f"tests/test_{self.module}.py"
         items = sorted(
-            session.items, key=lambda x: (took[x.nodeid] > 0.2, own not in x.nodeid, took[x.nodeid])
+            (x for x in session.items if took[x.nodeid] < LONGEST),
+            key=lambda x: (took[x.nodeid] > 0.2, own not in x.nodeid, took[x.nodeid]),
         )
+        functions = set(chain.from_iterable(called.values()))
         for mutant in self.chosen:
-            caught, by, _ = self.forked(mutant, items)
-            self.verdict(mutant, caught, by)
-            items.sort(key=lambda x: x.nodeid != by)
+            everywhere = mutant.scope not in functions  # the module itself, or a class
+            failed, *_ = self.forked(
+                mutant, [x for x in items if everywhere or mutant.scope in called[x.nodeid]]
+            )
+            self.verdict(mutant, bool(failed), failed)
+            items.sort(key=lambda x: x.nodeid != failed)
         return True
 
 
@@ -313,7 +332,7 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", default=list(TESTS), help="of " + ", ".join(TESTS))
     parser.add_argument("--count", type=int, help="how many mutants to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=20, help="CPU time one test may take")
+    parser.add_argument("--seconds", type=float, default=5, help="CPU time one test may take")
     parser.add_argument("--verdicts", type=Path, help="file of verdicts: go on with it")
     options = parser.parse_args()
     verdict = Verdicts(options.verdicts and options.verdicts.absolute())

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tadaboost import losses, measures
-from tadaboost.boosting import State, boost, bound_factor, closed_step, normalised_edge
+from tadaboost.boosting import boost, bound_factor, closed_step, normalised_edge
 from tadaboost.calculus import exp_t, star
 
 from . import oracle
@@ -391,6 +391,11 @@ def test_a_perfect_edge_leaves_no_weight_by_rounding(t):
     assert seen > 5
 
 
+def test_a_row_that_is_absent_has_no_weight_and_is_not_off():
+    run = boost([[1.0, 1.0, 1.0]], [1, -1, 1], 0.5, [1, 2, 0])
+    assert (run.p[0, 2], run.q[0, 2], run.off[0, 2]) == (0.0, 0.0, False)
+
+
 def test_a_single_row_is_a_sample_and_none_is_not():
     assert boost([[1.0]], [1], 0.5).stop_reason == "perfect"
     with pytest.raises(ValueError, match=r"with a row at least, got shapes \(1, 0\) and \(0,\)$"):
@@ -409,7 +414,7 @@ def test_an_edge_of_1_but_for_rounding_is_1():
 def test_a_hypothesis_that_abstains_changes_nothing():
     for t in (0.0, 1.0, 1.5):
         run = boost([[1, 1, 1, -1], [0, 0, 0, 0]], [1, 1, -1, -1], t)
-        assert (run.rho[1], run.mu[1], run.alpha[1], run.R[1]) == (0, 0, 0, 0)
+        assert (run.rho[1], run.mu[1], run.alpha[1], run.R[1], run.q_dagger[1]) == (0, 0, 0, 0, 0)
         assert run.Z[1] == pytest.approx(1)
         np.testing.assert_allclose(run.p[1], run.p[0], rtol=1e-14)
 
@@ -422,6 +427,8 @@ def test_a_perfect_hypothesis_ends_the_run_up_to_1_and_not_above():
     assert np.all(np.isnan(cold.q))
     assert (one.stop_reason, one.alpha[0], one.Z[0]) == ("infinite", math.inf, 0.0)
     np.testing.assert_array_equal(one.score, [math.inf, -math.inf])
+    abstains = boost([[1.0, -1.0, 0.0]], [1, -1, 1], 1.0, [1, 1, 0])
+    np.testing.assert_array_equal(abstains.score, [math.inf, -math.inf, 0.0])
     assert (hot.stop_reason, len(hot.alpha), hot.mu[0] * hot.R[0]) == ("rounds", 2, pytest.approx(2.0))
     assert hot.loss[0] == pytest.approx(2 ** ((1.5 - 2) / (1.5 - 1)))
     np.testing.assert_allclose(hot.p[0], 0.5)
@@ -538,30 +545,6 @@ def test_no_rounds_is_a_run_without_rounds():
     np.testing.assert_array_equal(run.score, 0)
 
 
-@pytest.mark.parametrize("t", [0.5, 1.0, 1.2])
-def test_no_coefficient_times_output_exceeds_the_cap(t):
-    state = State(t, np.array([0.4, 0.3, 0.2, 0.1]), 1.0, cap=0.125)
-    assert state.n_capped == 0
-    for u in ([2.0, -0.5, 0.0, 0.1], [-2.0, 0.5, 0.0, -0.1], [0.5, 4.0, 0.0, -0.1]):
-        alpha = state.step(np.array(u), "closed").alpha
-        assert abs(alpha) * max(map(abs, u)) == pytest.approx(0.125)
-        assert state.n_capped == 1
-    assert state.step(np.zeros(4), "closed").alpha == 0
-    assert state.n_capped == 0
-
-
-def test_no_weight_exceeds_the_ceiling():
-    # At t = 1 a weight is e^-(sum of alpha u), until it is cut.
-    state = State(1.0, np.array([0.4, 0.3, 0.2, 0.1]), 1.0, ceiling=1.0)
-    reached = []
-    for u in ([-1.0, -0.25, 0.0, 1.0], [-1.5, -0.5, 0.0, 1.0], [-0.5, -0.5, 0.5, 1.0]):
-        state.step(np.array(u), "unit")
-        reached.append(state.n_capped)
-        log_weights = state.log_e + state.log_loss
-    assert reached == [1, 1, 2]  # one that is at the ceiling counts
-    np.testing.assert_allclose(log_weights, [1.0, 1.0, -0.5, -3.0], rtol=1e-14)
-
-
 @pytest.mark.parametrize("log_lent", [700.0, 700.5])
 def test_from_e_to_the_700_on_a_lent_weight_is_infinite(log_lent):
     lent = math.exp(log_lent)
@@ -570,30 +553,3 @@ def test_from_e_to_the_700_on_a_lent_weight_is_infinite(log_lent):
     lent = math.exp(699.0)
     assert normalised_edge(0.5, 1.0, 1.0, lent, lent, 1.0, t=0.0)[1] == pytest.approx(lent)
     assert bound_factor(0.5, lent, 1.0, 1.0, t=1.0) < math.inf
-
-
-@pytest.mark.parametrize("rule", ["closed", "exact", "corrective"])
-def test_a_margin_does_not_depend_on_the_unit_of_the_outputs(rule):
-    u, unit = np.array([[1.0, -0.5, 0.5, -1.0], [-1.0, 1.0, 1.0, 0.5]]), 2.0**-50
-    states = [State(0.5, np.array([0.4, 0.3, 0.2, 0.1]), 1.0, margin=0.05) for _ in range(2)]
-    for row in u:
-        large, small = states[0].step(row, rule), states[1].step(row * unit, rule)
-        assert large.alpha > 0.01
-        assert small.alpha * unit == pytest.approx(large.alpha, rel=1e-9)
-    np.testing.assert_allclose(states[1].log_e, states[0].log_e, atol=1e-9)
-
-
-@pytest.mark.parametrize("cap", [0.125, math.inf])
-def test_the_loss_of_corrective_steps_is_that_of_their_coefficients_less_the_margin(cap):
-    t, omega, margin = 0.5, np.array([0.4, 0.3, 0.2, 0.1]), 0.05
-    state = State(t, omega, 1.0, rate=0.5, cap=cap, margin=margin)
-    H = np.array([[2.0, -1.0, 1.0, -2.0], [-1.0, 1.0, 1.0, 0.5]])
-    size = np.max(np.abs(H), axis=1)
-    for j, u in enumerate(H, 1):
-        alpha = state.step(u, "corrective").alpha
-        sums = state.coefficients @ H[:j] - margin * np.abs(state.coefficients) @ size[:j]
-        assert state.log_loss == pytest.approx(np.log(np.sum(omega * exp_t(-sums, t) ** (2 - t))))
-        assert alpha == pytest.approx(state.coefficients[-1]) != 0
-        assert state.n_capped == (cap < math.inf)
-        if j == 1 and state.n_capped:
-            assert abs(alpha) * size[0] == pytest.approx(cap / 2)  # the rate comes after the cap

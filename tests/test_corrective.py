@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Totally corrective steps and margins: `leveraging="corrective"` and `margin=`."""
 
+import itertools
 import math
 
 import mpmath
@@ -12,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier
+from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, corrective
 from tadaboost.boosting import boost
 from tadaboost.calculus import log_t, star
 from tadaboost.corrective import correct
@@ -242,6 +243,133 @@ def test_a_round_records_the_coefficient_that_it_chose(t):
     np.testing.assert_allclose(run.mu * unit, chosen, rtol=1e-9)
 
 
+# Its parts.
+
+
+def test_a_newton_step_solves_the_equation_of_slope_and_curvature():
+    rng = np.random.default_rng(0)
+    omega, start = rng.dirichlet(np.ones(12)), np.array([2.0, -1.5, 0.5])
+    U = rng.normal(size=(3, 12))
+    for t in (0.0, 0.3, 0.8, 1.0):
+        log_e = corrective.log_weights(start @ U, t)
+        assert np.any(log_e == -np.inf) == (t < 0.5)
+        e, on = np.exp(log_e), log_e > -np.inf
+        curvature = (U * omega * np.where(on, e**t, 0.0)) @ U.T
+        step = np.linalg.solve(curvature, U @ (omega * e))
+        np.testing.assert_allclose(corrective._newton(U, omega, log_e, t, None), step, rtol=1e-10)
+        # Nor does a limit matter that the step does not reach.
+        far = corrective._newton(U, omega, log_e, t, np.full(3, 100.0))
+        np.testing.assert_allclose(far, step, rtol=1e-9)
+    assert np.any(step < 0)
+    for unit in (-2000.0, 2000.0):  # at t = 1 that of the weights does not matter
+        np.testing.assert_allclose(corrective._newton(U, omega, log_e + unit, 1.0, None), step, rtol=1e-9)
+    light = np.append(log_e, -3000.0), np.append(omega, 1.0), np.column_stack([U, np.ones(3)])
+    np.testing.assert_allclose(corrective._newton(light[2], light[1], light[0], 1.0, None), step, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("unit", "target_unit"), [(1.0, 1.0), (1e-9, 1.0), (1.0, 1e-9)])
+def test_a_fit_with_coefficients_of_one_sign_is_the_best_one_over_all_sets_of_them(unit, target_unit):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        matrix, target = unit * rng.normal(size=(12, 4)), target_unit * (0.5 + rng.normal(size=12))
+        best, least = np.zeros(4), np.linalg.norm(target)
+        for used in itertools.product([False, True], repeat=4):
+            if any(used):
+                free = np.linalg.lstsq(matrix[:, used], target, rcond=None)[0]
+                left = np.linalg.norm(matrix[:, used] @ free - target)
+                if np.all(free >= 0) and left < least:
+                    best, least = np.zeros(4), left
+                    best[np.array(used)] = free
+        scale = target_unit / unit
+        for start in (np.zeros(4), np.ones(4), np.array([5.0, 0.0, 0.1, 0.0])):
+            got = corrective._positive_fit(matrix, target, scale * start)
+            np.testing.assert_allclose(got / scale, best / scale, rtol=1e-10, atol=1e-13)
+            np.testing.assert_array_equal(got > 0, best > 0)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_fit_with_coefficients_of_one_sign_leaves_a_repeated_column_where_it_was(first):
+    matrix, target = np.array([[1.0, 1.0], [0.3, 0.3], [-0.7, -0.7]]), np.array([1.0, 0.5, 0.1])
+    start = np.array([0.5, 0.0]) if first else np.array([0.0, 0.5])
+    got = corrective._positive_fit(matrix, target, start)
+    best = (1.0 + 0.15 - 0.07) / (1.0 + 0.09 + 0.49)
+    np.testing.assert_allclose(got, [best, 0.0] if first else [0.0, best], rtol=1e-14)
+    nothing = corrective._positive_fit(matrix * [1.0, 0.0], target, np.zeros(2))
+    np.testing.assert_allclose(nothing, [best, 0.0], rtol=1e-14)
+
+
+def test_on_the_way_to_a_fit_the_first_coefficient_that_becomes_0_ends_the_way():
+    best, free = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 4.0, -1.0])
+    np.testing.assert_array_equal(corrective._until_one_is_0(best, free, free < 0), [0.0, 3.0, 1.0])
+    best, free = np.array([0.1, 0.5]), np.array([-0.7, 1.0])  # .1 + 1/8 (-.8) is no exact 0
+    assert corrective._until_one_is_0(best, free, free < 0)[0] == 0.0
+
+
+def test_a_step_is_halved_until_the_loss_rises_no_steeper_than_it_fell():
+    # At t = 1 with weights .7 and .3 of e: falls by .4, and at length l rises by .3 exp(l) - .7 exp(-l).
+    omega, S, change = np.array([0.7, 0.3]), np.full(2, -1.0), np.array([1.0, -1.0])
+    assert corrective._length(S, change, omega, 1.0, 1.0, 0.4) == 0.5
+    assert corrective._length(S, 0.8 * change, omega, 1.0, 1.0, 0.32) == 1.0
+    assert corrective._length(S, 0.1 * change, omega, 1.0, 1.0, 0.04) == 1.0
+    assert corrective._length(S, 8.0 * change, omega, 1.0, 1.0, 3.2) == 0.0625
+    # Up to .9 of the fall, here exactly, a rise is not too steep.
+    assert corrective._length(np.ones(1), -np.ones(1), np.array([0.9]), 1.0, 0.0, 1.0) == 1.0
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
+def test_a_solution_is_found_again_without_a_step(t, margin, monkeypatch):
+    starts = []
+    for seed in (0, 1, 4):
+        H, y, _ = game(seed)
+        starts.append((H * y, correct(H * y, np.full(24, 1 / 24), t, np.zeros(5), margin)))
+    monkeypatch.setattr(corrective, "_newton", None)
+    for U, found in starts:
+        again = correct(U, np.full(24, 1 / 24), t, found.alpha, margin)
+        np.testing.assert_allclose(again.alpha, found.alpha, rtol=1e-15)
+
+
+@pytest.mark.parametrize("share", [0.25, 1e-9])
+def test_a_row_of_small_share_weighs_what_balances_the_others(share):
+    # At t = 1, share e^a = (1 - share) e^-a.
+    found = correct(np.array([[-1.0, 1.0]]), np.array([share, 1.0 - share]), 1.0, np.zeros(1))
+    assert found.alpha[0] == pytest.approx(0.5 * np.log((1.0 - share) / share), rel=1e-12)
+
+
+def test_a_step_far_beyond_the_minimum_is_cut():
+    # At t = 1: (1 - share) / 300 e^(-a/300) = share e^a. Newton's step from 0 is near 300, those back are 1.
+    share = 1e-9
+    found = correct(np.array([[1 / 300, -1.0]]), np.array([1.0 - share, share]), 1.0, np.zeros(1))
+    best = np.log((1.0 - share) / (300.0 * share)) / (1.0 + 1 / 300)
+    assert found.alpha[0] == pytest.approx(best, rel=1e-10)
+
+
+def test_from_far_away_the_search_takes_200_steps_of_1_and_ends():
+    # Where e^a outweighs e^-a at t = 1, slope and curvature are the same.
+    found = correct(np.array([[1.0, 1.0, 1.0, -1.0]]), np.full(4, 0.25), 1.0, np.array([400.0]))
+    assert found.alpha[0] == pytest.approx(200.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+@pytest.mark.parametrize("t", [0.0, 0.5, 0.9, 1.0])
+def test_rows_that_are_separated_are_taken_to_their_clamp_and_left_beyond_it(t, margin):
+    clamp = 750.0 if t == 1 else 1 / (1 - t)
+    U = np.array([[2.0, 1.0, 1.5]])
+    found = correct(U, np.full(3, 1 / 3), t, np.array([0.01]), margin)
+    assert (found.status, found.alpha[0] * (1.0 - 2.0 * margin)) == ("none", pytest.approx(clamp, rel=1e-12))
+    beyond = correct(U, np.full(3, 1 / 3), t, np.array([1e4]), margin)
+    assert (beyond.status, beyond.alpha[0]) == ("none", pytest.approx(1e4, rel=1e-14))
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+def test_a_hypothesis_that_abstains_gets_nothing_and_changes_nothing(margin):
+    H, y, _ = game(0)
+    omega = np.full(24, 1 / 24)
+    alone = correct(H * y, omega, 0.5, np.zeros(5), margin)
+    found = correct(np.vstack([H * y, np.zeros(24)]), omega, 0.5, np.zeros(6), margin)
+    np.testing.assert_allclose(found.alpha, np.append(alone.alpha, 0.0), rtol=1e-10)
+
+
 # Margins.
 
 
@@ -427,6 +555,30 @@ def test_rows_that_are_separated_end_the_run_with_finite_scores(X_y, t):
     terms = model.estimator_weights_[:, None] * [output(learner, X) for learner in model.estimators_]
     assert np.all(np.abs(terms) <= 500.0 * (1 + 1e-12))
     assert (model.rounds_["n_nonfinite"][-1] > 0) == (t == 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_early_stopping_judges_and_keeps_the_coefficients_of_each_round(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=200), [-0.4, 0.6][: n_classes - 1])
+    train, given = (X[::2], y[::2]), {"X_val": X[1::2], "y_val": y[1::2]}
+    settings = {"estimator": STUMP, "leveraging": "corrective", "learning_rate": 1.0, "random_state": 0}
+    model = TAdaBoostClassifier(early_stopping=True, n_iter_no_change=3, **settings).fit(*train, **given)
+    assert (model.stop_reason_, model.n_iter_ > 1) == ("early stopping", True)
+    scored = model.classes_ if n_classes > 2 else model.classes_[1:]
+    sign = np.where(y[1::2, None] == scored, 1, -1)
+    losses = []
+    for n in range(1, model.n_iter_ + 4):
+        alone = TAdaBoostClassifier(n_estimators=n, **settings).fit(*train)
+        score = alone.decision_function(X[1::2]).reshape(sign.shape)
+        losses.append(tempered_exp_loss(sign * score, 0.5).mean(axis=0))
+        if n == model.n_iter_:
+            np.testing.assert_array_equal(model.estimator_weights_, alone.estimator_weights_)
+    np.testing.assert_allclose(
+        model.rounds_["val_loss"].reshape(-1, sign.shape[1]), losses[: model.n_iter_], rtol=1e-12
+    )
+    assert np.argmin(np.mean(losses, axis=1)) == model.n_iter_ - 1
 
 
 def test_what_the_estimator_cannot_do_is_refused(X_y):

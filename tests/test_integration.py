@@ -117,6 +117,15 @@ def test_callbacks_show_progress_score_and_stop(n_classes, capfd):
     assert "TAdaBoostClassifier" in "".join(capfd.readouterr())
 
 
+@pytest.fixture
+def interrupts():
+    """Python's own handler, which a process that was started in the background does not have."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 @KINDS
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=1)], ids=["trees", "stumps"])
 def test_an_interrupt_goes_through_and_leaves_no_half_model_and_no_leak(n_classes, estimator):

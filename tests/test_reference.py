@@ -15,6 +15,7 @@ import pytest
 
 from tadaboost import TAdaBoostClassifier, _core, paper_settings
 from tadaboost.rounds import Run
+from tadaboost.tree import Tree
 
 from . import oracle
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def grow_by_rows(run):
+def grow_by_rows(run, draws=False):
     """`Run._grow` with the program's order of leaves: most rows first, the newest among equals."""
     shard, settings = run._shard, run.settings
     n_codes = np.asarray(run.bins.n_bins, np.int64) + 1
@@ -55,6 +56,20 @@ def grow_by_rows(run):
         found += [split_of(child) for child in children[node]]
     leaves = run._leaves(np.array([k for k in range(len(found)) if k not in children], np.int32))
     return flat(found, children), leaves
+
+
+def to_tree(run, arrays, ids, values):
+    """A `Tree` of the arrays of a grown one; all columns are numeric."""
+    feature, last_left, left, right, missing_left, _, _, count, gain = arrays
+    inner = np.maximum(feature, 0)
+    threshold = np.where(feature >= 0, run.bins.edges[run.bins.edge_start[inner] + last_left], 0.0)
+    value, none = np.zeros(len(feature)), np.zeros(len(feature), bool)
+    value[ids] = values
+    categories, start = np.empty(0, np.int32), np.zeros(len(feature) + 1, np.int64)
+    mass = count.astype(np.float64)
+    return Tree(
+        feature, threshold, left, right, value, missing_left.astype(bool), none, categories, start, mass, gain
+    )
 
 
 def flat(found, children):
@@ -88,6 +103,7 @@ def table(name):
 
 def fitted(name, variant, t, monkeypatch, clip=False):
     monkeypatch.setattr(Run, "_grow", grow_by_rows)
+    monkeypatch.setattr(Run, "_laid_out", lambda run, grown: [to_tree(run, *tree) for tree in grown])
     want = json.loads((REFERENCE / f"{name}_t{t}_{variant}.json").read_text())
     X, y, levels = table(name)
     settings = paper_settings(float(t), clip) | {"n_estimators": want["J"], "leaf_values": LEAVES[variant]}

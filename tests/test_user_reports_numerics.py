@@ -518,7 +518,7 @@ def test_50_an_empty_partition_changes_no_bit_of_a_tree(t, kind):
             shard.begin_tree(10)
         grower = grower_of(table, t)
         grow(grower, shards)
-        trees.append([array.tobytes() for array in grower.tree()])
+        trees.append([array.tobytes() for array in grower.tree().arrays()])
     assert trees[1] == trees[2] == trees[0]
     with pytest.raises(ModuleNotFoundError, match=r"tadaboost\.dask"):
         __import__("tadaboost.dask")

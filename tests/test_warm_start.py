@@ -25,6 +25,7 @@ RULES = [
     {"subsample": 0.5, "colsample": 0.5, "early_stopping": True, "random_state": 5},
     {"estimator": DecisionTreeClassifier(max_depth=1, max_features=1), "random_state": 3},
     {"estimator": DecisionTreeClassifier(max_depth=1, max_features=1), "early_stopping": True},
+    {"estimator": DecisionTreeClassifier(max_depth=1), "leveraging": "corrective", "margin": 0.01},
 ]
 
 

@@ -106,9 +106,7 @@ class Checkpoint:
         model, about = self._found
         entry = about["checkpoint"]
         self._refuse_other(model, about)
-        kept = Earlier(
-            model.trees_, model.estimator_weights_, model.rounds_, model.stop_reason_, self._model._kind(True)
-        )
+        kept = Earlier(model.trees_, model.rounds_, model.stop_reason_, self._model._kind(True))
         if entry["after"] == after:
             return kept
         # A fit without `after` has had these parameters all along, and so has what agrees with it.
@@ -214,7 +212,7 @@ def _fingerprint(rounds: Earlier, n: int) -> str:
     """Hash the trees and coefficients of the first n rounds."""
     trees = chain.from_iterable([w] if isinstance(w, Tree) else w for w in rounds.weak[:n])
     digest = hashlib.sha256()
-    for array in (*forest.flatten(list(trees)), rounds.alphas[:n]):
+    for array in (*forest.flatten(list(trees)), np.ascontiguousarray(rounds.rounds["alpha"][:n])):
         _add(digest, array)
     return digest.hexdigest()
 

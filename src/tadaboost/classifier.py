@@ -29,7 +29,6 @@ class Earlier(NamedTuple):
     """The rounds of an earlier fit, which a warm start goes on with."""
 
     weak: list[Any]
-    alphas: Floats
     rounds: NDArray[np.void]
     reason: str
     kind: tuple[Any, ...]  # what must not change
@@ -416,9 +415,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                     "there; warm_start only adds rounds"
                 )
             weak = getattr(self, "estimators_", self.trees_)
-            return Earlier(
-                weak, self.estimator_weights_, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_))
-            )
+            return Earlier(weak, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_)))
         self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
         draws = self.estimator is not None or self.early_stopping or min(self.subsample, self.colsample) < 1
         if self.random_state is None and known_seed is not None:
@@ -437,7 +434,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                 "warm_start goes on with an earlier fit, whose classes, number of columns, t, clip and kind "
                 "of weak learner must be those of this one"
             )
-        run.resume(earlier.weak, earlier.alphas, earlier.rounds, earlier.reason)
+        run.resume(earlier.weak, earlier.rounds, earlier.reason)
 
     def _watch(self, train: Rows, held_out: Rows | None) -> Watch:
         """Give what looks at the model after each round."""
@@ -480,7 +477,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             records["val_loss"] = np.reshape(watch.losses[:n], records.shape)
         return extra | {
             "trees_": run.trees[:n],
-            "estimator_weights_": np.array(run.alphas[:n], np.float64),
+            "estimator_weights_": run.coefficients(n),
             "rounds_": records,
             "n_iter_": n,
             "stop_reason_": run.stop_reason if len(self.classes_) > 1 else "one class",
@@ -544,6 +541,9 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """`decision_function` of the first 1, 2, ... n_iter_ trees, one array a round.
+
+        With corrective steps these are parts of the final sum, not the models of earlier rounds, whose
+        coefficients were other ones.
 
         Parameters
         ----------

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from tadaboost.calculus import Array, limits
@@ -75,7 +76,7 @@ def correct(U: Array, omega: Array, t: float, start: Array, margin: float = 0.0)
     >>> found.alpha.round(6), np.exp(found.log_e).round(6), found.status
     (array([0.5, 0.5]), array([0., 0., 1., 1.]), 'ok')
     """
-    size = np.max(np.abs(U), axis=1, initial=0.0)
+    size = np.max(np.abs(U), axis=1)
     scale = np.where(size > 0, size, 1.0)
     columns, alpha = U / scale[:, None], start * scale
     if margin > 0:  # |alpha| is smooth in its two parts, both >= 0
@@ -115,17 +116,18 @@ def _minimise(
             far = max(1.0, clamp / float(np.min(S)))
             return far * alpha, np.full_like(S, -np.inf), "none"
         log_e = log_weights(S, t)
-        q = omega * np.exp(log_e - np.max(log_e))
+        top = float(np.max(log_e))
+        q = omega * np.exp(log_e - top)
         edge = U @ q
         open_edge = np.where((alpha > 0) | (not positive), np.abs(edge), edge)
-        if np.max(open_edge, initial=0.0) <= tolerance * np.sum(q):
+        if np.max(open_edge) <= tolerance * np.sum(q):
             break
         tolerance = 0.1 * NO_EDGE
         direction = _newton(U, omega, log_e, t, alpha if positive else None)
-        step = _line_search(U, omega, t, S, direction, longest=1.0 if positive else np.inf)
-        if step == 0.0:  # nothing but rounding is left of the slope
+        fall = float(direction @ edge)
+        if fall <= 0.0:  # nothing but rounding is left of the slope
             break
-        alpha = alpha + step * direction
+        alpha = alpha + direction * _length(S, direction @ U, omega, t, top, fall)
     return alpha, log_weights(alpha @ U, t), "ok"
 
 
@@ -165,9 +167,7 @@ def _positive_fit(matrix: Array, target: Array, start: Array) -> Array:
             if not blocked.any():
                 best = free
                 break
-            share = best[blocked] / (best[blocked] - free[blocked])
-            best = best + np.min(share) * (free - best)
-            best[np.flatnonzero(blocked)[share == np.min(share)]] = 0.0
+            best = _until_one_is_0(best, free, blocked)
             used &= best > 0
         pull = np.where(used, -np.inf, matrix.T @ (target - matrix @ best) - rounding)
         if np.max(pull) <= 0:
@@ -176,23 +176,23 @@ def _positive_fit(matrix: Array, target: Array, start: Array) -> Array:
     return best
 
 
-def _line_search(U: Array, omega: Array, t: float, S: Array, direction: Array, longest: float) -> float:
-    """Length of the step: the slope along it must shrink, since slopes resolve what losses round away."""
-    change = direction @ U
-    reference = float(np.max(log_weights(S, t)))
+def _until_one_is_0(best: Array, free: Array, blocked: NDArray[np.bool_]) -> Array:
+    """Go from `best` towards `free` until one of the blocked, which are > 0 in `best` only, is 0."""
+    share = np.full_like(best, np.inf)
+    share[blocked] = best[blocked] / (best[blocked] - free[blocked])
+    first = np.argmin(share)
+    point: Array = best + share[first] * (free - best)
+    point[first] = 0.0  # not nearly
+    return point
 
-    def slope(length: float) -> float:
-        with limits():
-            return -float(np.sum(omega * np.exp(log_weights(S + length * change, t) - reference) * change))
 
-    at_zero = slope(0.0)
-    if at_zero >= 0.0:
-        return 0.0
-    low, high, length = 0.0, np.inf, 1.0
-    for _ in range(60):
-        now = slope(length)
-        if abs(now) <= 0.9 * -at_zero or (now < 0 and length == longest):
-            return length
-        low, high = (low, length) if now > 0 else (length, high)
-        length = 2.0 * low if high == np.inf else 0.5 * (low + high)
-    return low
+def _length(S: Array, change: Array, omega: Array, t: float, top: float, fall: float) -> float:
+    """Halve a step until the loss, which falls at its start, does not rise as steeply at its end.
+
+    Slopes, here in weights of e^top, resolve what losses round away.
+    """
+    length = 1.0
+    with limits():
+        while -((omega * np.exp(log_weights(S + length * change, t) - top)) @ change) > 0.9 * fall:
+            length *= 0.5
+    return length

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from tadaboost import losses, margins, target, treeview
 
 __all__ = [
-    "MarginDisplay",
     "BoundDisplay",
+    "MarginDisplay",
     "TemperatureDisplay",
     "TreeDisplay",
     "WeightsDisplay",

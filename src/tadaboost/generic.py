@@ -113,8 +113,9 @@ class GenericRun:
         self.estimators: list[Any] = []
         self.trees: list[Any] = []
         self.alphas: list[float] = []
+        self._corrected: list[Array] = []  # all coefficients of each round, with corrective steps
         self.stop_reason: str | None = None
-        self._known: deque[tuple[Any, float, np.void]] = deque()
+        self._known: deque[tuple[Any, np.void]] = deque()
         self._known_reason = ""
 
     @property
@@ -122,17 +123,21 @@ class GenericRun:
         """The number of rounds so far."""
         return len(self.alphas)
 
-    def latest(self) -> list[tuple[Any, float]]:
-        """Return the weak learner of the last round and its coefficient."""
-        return [(self.estimators[-1], self.alphas[-1])]
+    def latest(self) -> list[tuple[Any, float | Array]]:
+        """Return the weak learner of the last round and its coefficient; all, where the round moved all."""
+        return [(self.estimators[-1], self._corrected[-1] if self._corrected else self.alphas[-1])]
+
+    def coefficients(self, n: int) -> Array:
+        """Return those of the model as it was after n rounds."""
+        return self._corrected[n - 1] if self._corrected else np.array(self.alphas[:n], np.float64)
 
     def latest_loss(self) -> float:
         """Return the mean tempered loss of the training rows."""
         return float(self._records[-1][4])
 
-    def resume(self, learners: list[Any], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+    def resume(self, learners: list[Any], records: NDArray[np.void], reason: str) -> None:
         """Make the first steps those of an earlier fit to the same rows; see `rounds.Run.resume`."""
-        self._known.extend(zip(learners, alphas.tolist(), records, strict=True))
+        self._known.extend(zip(learners, records, strict=True))
         self._known_reason = reason
 
     def step(self) -> None:
@@ -179,10 +184,10 @@ class GenericRun:
             raise ValueError("weights were not recorded: pass record_weights=True")
         return np.array(self._recorded)
 
-    def _again(self, learner: Any, alpha: float, record: np.void) -> None:
+    def _again(self, learner: Any, record: np.void) -> None:
         """Take the step of an earlier fit."""
         self._unfitted()  # draws the seeds that the learner had
-        if alpha == 0.0:  # its class had ended while others went on
+        if record["alpha"] == 0.0:  # its class had ended while others went on
             self.stop_reason = self._known_reason
             return
         alone = isinstance(learner, DummyClassifier) and not isinstance(self._estimator, DummyClassifier)
@@ -193,7 +198,7 @@ class GenericRun:
             round_ = self._state.step(h * self._y, self.settings.leveraging)  # type: ignore[arg-type]
             self._add(learner, h, round_)
             self._end(round_)
-        if self.alphas[-1] != alpha or self._records[-1][4] != record["loss"]:
+        if self.alphas[-1] != record["alpha"] or self._records[-1][4] != record["loss"]:
             raise ValueError(
                 "warm_start goes on with an earlier fit, but the rows or parameters are not the same as then"
             )
@@ -229,6 +234,7 @@ class GenericRun:
         self._score = np.clip(self._score + round_.alpha * h, -self._clip, self._clip)
         if len(state.coefficients) > 0:
             self.alphas = state.coefficients.tolist()
+            self._corrected.append(state.coefficients)
             self._score = self._y * (state.coefficients @ state.edges)
         p = np.nan_to_num(round_.p)  # NaN: all weights are off, and there is no co-density
         least, most = np.quantile(p / self._weight, [0.0, 1.0]).tolist()

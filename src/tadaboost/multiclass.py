@@ -47,7 +47,7 @@ class ClassRuns:
         going = [run for run in self.runs if run.stop_reason is None]
         for run in going:
             run.step()
-        self.n_rounds = max(len(run.alphas) for run in self.runs)
+        self.n_rounds = max(run.n_rounds for run in self.runs)
         if all(run.stop_reason for run in self.runs):
             reasons = [run.stop_reason for run in going]
             self.stop_reason = "n_estimators" if "n_estimators" in reasons else reasons[0]
@@ -71,10 +71,13 @@ class ClassRuns:
         columns = [self._padded(run.estimators, run.estimators[-1]) for run in self.runs]
         return list(zip(*columns, strict=True))
 
-    @property
-    def alphas(self) -> list[tuple[float, ...]]:
-        """Coefficients, by round and class."""
-        return list(zip(*(self._padded(run.alphas, 0.0) for run in self.runs), strict=True))
+    def coefficients(self, n: int) -> Array:
+        """Return those of the model as it was after n rounds, of shape (n, classes)."""
+        found = np.zeros((n, len(self.runs)))
+        for k, run in enumerate(self.runs):
+            of_class = run.coefficients(min(n, run.n_rounds))
+            found[: len(of_class), k] = of_class
+        return found
 
     def rounds(self) -> NDArray[np.void]:
         """Return the records, of shape (rounds, classes); those after a class's end repeat its last state."""
@@ -96,18 +99,18 @@ class ClassRuns:
             columns.append(np.concatenate([of_class, rest]))
         return np.stack(columns, axis=2)
 
-    def latest(self) -> list[tuple[Any, float]]:
-        """Return the weak learner and the coefficient of each class in the last round; 0: it has ended."""
-        return [run.latest()[0] if len(run.alphas) == self.n_rounds else (None, 0.0) for run in self.runs]
+    def latest(self) -> list[tuple[Any, float | Array]]:
+        """Return what `latest` of each class gives, (None, 0) for one that has ended."""
+        return [run.latest()[0] if run.n_rounds == self.n_rounds else (None, 0.0) for run in self.runs]
 
     def latest_loss(self) -> float:
         """Return the training loss, its mean over the classes."""
         return float(np.mean([run.latest_loss() for run in self.runs]))
 
-    def resume(self, weak: list[Any], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+    def resume(self, weak: list[Any], records: NDArray[np.void], reason: str) -> None:
         """Make the first rounds those of an earlier fit; see `rounds.Run.resume`."""
         for k, run in enumerate(self.runs):
-            run.resume([of_round[k] for of_round in weak], alphas[:, k], records[:, k], reason)
+            run.resume([of_round[k] for of_round in weak], records[:, k], reason)
 
     def _padded(self, values: list[Any], rest: Any) -> list[Any]:
         return values + [rest] * (self.n_rounds - len(values))

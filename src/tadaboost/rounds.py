@@ -162,7 +162,7 @@ class Run:
         self._grown: list[tuple[_core.GrownTree, NDArray[np.int32], Array]] = []  # the trees after those
         self.alphas: list[float] = []
         self.stop_reason: str | None = None
-        self._known: deque[tuple[Tree, float, np.void]] = deque()
+        self._known: deque[tuple[Tree, np.void]] = deque()
         self._known_reason = ""
 
     @property
@@ -186,17 +186,21 @@ class Run:
         """Return the mean tempered loss of the training rows."""
         return self._loss
 
-    def resume(self, trees: list[Tree], alphas: Array, records: NDArray[np.void], reason: str) -> None:
+    def coefficients(self, n: int) -> Array:
+        """Return those of the model as it was after n rounds."""
+        return np.array(self.alphas[:n], np.float64)
+
+    def resume(self, trees: list[Tree], records: NDArray[np.void], reason: str) -> None:
         """Make the first steps those of an earlier fit to the same rows: `step` takes them, to the same bits.
 
         Parameters
         ----------
-        trees, alphas, records
+        trees, records
             Of the earlier fit, a round each.
         reason : str
             Why the earlier fit ended.
         """
-        self._known.extend(zip(trees, alphas.tolist(), records, strict=True))
+        self._known.extend(zip(trees, records, strict=True))
         self._known_reason = reason
 
     def step(self) -> None:
@@ -276,8 +280,9 @@ class Run:
         rho, _, off = self._edge(leaves, values)
         self._apply(grown, leaves, values, 1.0, rho, off, n_capped)
 
-    def _again(self, tree: Tree, alpha: float, record: np.void) -> None:
+    def _again(self, tree: Tree, record: np.void) -> None:
         """Take the step of an earlier fit; the sums over its leaves are exact, so no bit can differ."""
+        alpha = float(record["alpha"])
         if alpha == 0.0:  # its class had ended while others went on
             self.stop_reason = self._known_reason
             return

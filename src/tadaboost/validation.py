@@ -212,6 +212,7 @@ class Watch:
             classes = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
             self._sign = np.where(rows.y[:, None] == classes, 1.0, -1.0)
             self._score = np.zeros(self._sign.shape)
+            self._outputs: list[list[Floats]] = [[] for _ in self._score.T]  # with corrective steps
 
     def look(self, run: Any) -> bool:
         """Score a round if there is a new one; say whether the run should stop."""
@@ -240,10 +241,13 @@ class Watch:
         weight = {} if self._rows.weight is None else {"sample_weight": self._rows.weight}
         return -float(self._scorer(_Snapshot(self._model, self._score), *self._rows[:2], **weight))
 
-    def _add(self, latest: Sequence[tuple[Any, float]]) -> None:
+    def _add(self, latest: Sequence[tuple[Any, float | Floats]]) -> None:
         clip_at = self._model._clip_at
         for k, (weak, alpha) in enumerate(latest):
-            if alpha != 0.0:
+            if isinstance(alpha, np.ndarray):  # the round chose all coefficients anew
+                self._outputs[k].append(self._output(weak))
+                self._score[:, k] = alpha @ np.array(self._outputs[k])
+            elif alpha != 0.0:
                 score = self._score[:, k] + alpha * self._output(weak)
                 self._score[:, k] = np.clip(score, -clip_at, clip_at)
 
