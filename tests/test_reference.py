@@ -15,7 +15,7 @@ import pytest
 
 from tadaboost import TAdaBoostClassifier, _core, paper_settings
 from tadaboost.rounds import Run
-from tadaboost.tree import Tree
+from tadaboost.tree import Tree, _levels_of
 
 from . import oracle
 
@@ -59,17 +59,19 @@ def grow_by_rows(run, draws=False):
 
 
 def to_tree(run, arrays, ids, values):
-    """A `Tree` of the arrays of a grown one; all columns are numeric."""
-    feature, last_left, left, right, missing_left, _, _, count, gain = arrays
-    inner = np.maximum(feature, 0)
-    threshold = np.where(feature >= 0, run.bins.edges[run.bins.edge_start[inner] + last_left], 0.0)
-    value, none = np.zeros(len(feature)), np.zeros(len(feature), bool)
+    """A `Tree` of the arrays of a grown one."""
+    feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain = arrays
+    bins, inner = run.bins, np.maximum(feature, 0)
+    is_categorical = bins.is_categorical[inner] & (feature >= 0)
+    numeric = (feature >= 0) & ~is_categorical
+    threshold, value = np.zeros(len(feature)), np.zeros(len(feature))
+    threshold[numeric] = bins.edges[bins.edge_start[inner[numeric]] + last_left[numeric]]
     value[ids] = values
-    categories, start = np.empty(0, np.int32), np.zeros(len(feature) + 1, np.int64)
-    mass = count.astype(np.float64)
+    categories, start = _levels_of(feature, right_bins, bin_start, bins)
     return Tree(
-        feature, threshold, left, right, value, missing_left.astype(bool), none, categories, start, mass, gain
-    )
+        feature, threshold, left, right, value, missing_left.astype(bool), is_categorical, categories, start,
+        count.astype(np.float64), gain,
+    )  # fmt: skip
 
 
 def flat(found, children):
