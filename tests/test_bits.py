@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fit has the same bits on every machine: with and without vector instructions, in release and debug builds.
+
+`.ci/run` runs this in a release build, whose kernels are chosen for the processor, and in the debug build, which
+has none but the plain ones. A change of these digests is a change of every model: say so in the changelog.
+"""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from tadaboost import TAdaBoostClassifier
+
+DIGESTS = {
+    -0.5: "f40e61c9b246a1ea",
+    0.0: "45a8c149d624b9ac",
+    0.5: "7b55ee6c3076fd74",
+    0.8: "248b0bdf75c4c814",
+    1.0: "86ed7880f55d1c7e",
+    1.3: "6e2fcd195b92a958",
+}
+
+
+def table():
+    """Whole numbers by arithmetic alone: numeric columns with many and few values, missing ones, levels."""
+    i = np.arange(3000, dtype=np.int64)
+    draw = [
+        (i * a % 10007) * (i + b) % 1009 for a, b in ((7919, 1), (104729, 5), (1299709, 11), (15485863, 3))
+    ]
+    X = np.stack(draw, axis=1).astype(np.float64)
+    X[:, 1] %= 7
+    X[:, 3] %= 23
+    X[draw[0] % 11 == 0, 2] = np.nan
+    y = (draw[0] + 200 * (draw[1] % 7) + draw[2] % 500 + 97 * (draw[3] % 5)) % 1500 > 700
+    weight = 1.0 + draw[1] % 3
+    return X, y, weight
+
+
+@pytest.mark.parametrize("t", DIGESTS)
+def test_a_fit_has_these_bits(t):
+    X, y, weight = table()
+    digest = hashlib.sha256()
+    for w in (None, weight, weight / 7):
+        model = TAdaBoostClassifier(t, n_estimators=12, categorical_features=[3], n_jobs=1)
+        model.fit(X, y, sample_weight=w)
+        for tree in model.trees_:
+            for array in tree:
+                digest.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        digest.update(model.decision_function(X).astype("<f8").tobytes())
+    assert digest.hexdigest()[:16] == DIGESTS[t]
