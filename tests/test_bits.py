@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fit has the same bits on every machine: with and without vector instructions, in release and debug builds.
+"""A fit has the same bits on every machine: with vector instructions or without, in release or debug builds.
 
-`.ci/run` runs this in a release build, whose kernels are chosen for the processor, and in the debug build, which
-has none but the plain ones. A change of these digests is a change of every model: say so in the changelog.
+`.ci/run` runs this in a release build, whose kernels are chosen for the processor, and in the debug build,
+which has none but the plain ones. Other digests are other models: say so in the changelog.
 """
 
 import hashlib
