@@ -19,6 +19,10 @@ constexpr std::size_t kFewRows = 32;  // fewer are walked: they would not fill t
 // Trees times rows of about 200 us of work ; a thread costs some 50 us to start.
 constexpr std::size_t kWalksPerThread = 50000, kFindsPerThread = 200000;
 
+constexpr std::size_t kTogether = 4;  // trees whose terms are added while a score is at hand
+
+double clipped(double score, double clip) { return std::max(-clip, std::min(clip, score)); }
+
 void demand(bool condition, const char* array, const std::string& what, std::size_t at) {
   if (!condition) throw std::invalid_argument(std::string(array) + "[" + std::to_string(at) + "]: " + what);
 }
@@ -172,41 +176,67 @@ bool Forest::goes_right(const LevelSet& set, double x, bool missing_left) const 
                             static_cast<std::int32_t>(level));
 }
 
-// The leaves of kTogether rows, which walk side by side, all until the last of them has arrived.
-template <std::size_t kTogether, bool kLevels>
-void Forest::walk_lanes(std::uint32_t root, const double* rows, std::uint32_t* leaf) const {
-  const std::size_t width = columns_.size();
+// The leaves of walks side by side, all until the last of them has arrived: walk k is that of the row at
+// rows + k * stride down the tree at root[k].
+template <std::size_t kWalks, bool kLevels>
+void Forest::walk_lanes(const std::uint32_t* root, const double* rows, std::size_t stride,
+                        std::uint32_t* leaf) const {
   const Node* nodes = nodes_.data();
-  std::uint32_t at[kTogether];
-  for (auto& node : at) node = root;
-  for (std::uint32_t moved = nodes[root].left != root; moved;) {
+  std::uint32_t at[kWalks], moved = 0;
+  for (std::size_t k = 0; k < kWalks; ++k) {
+    at[k] = root[k];
+    moved |= nodes[root[k]].left ^ root[k];
+  }
+  while (moved != 0) {
     moved = 0;
-    for (std::size_t k = 0; k < kTogether; ++k) {
+    for (std::size_t k = 0; k < kWalks; ++k) {
       const Node node = nodes[at[k]];
-      const double x = rows[k * width + (node.field & kField)];
-      const bool missing_left = node.field & kMissingLeft;
-      bool right = (x > node.threshold) | ((x != x) & !missing_left);
-      if (kLevels && (node.field & kCategorical))
-        right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left);
+      const double x = rows[k * stride + column_of(node)];
+      bool right = (x > node.threshold) | ((x != x) & !missing_left(node));
+      if (kLevels && is_categorical(node))
+        right = goes_right(sets_[static_cast<std::size_t>(node.threshold)], x, missing_left(node));
       const std::uint32_t next = node.left + right;
       moved |= next ^ at[k];
       at[k] = next;
     }
   }
-  std::copy(at, at + kTogether, leaf);
+  std::copy(at, at + kWalks, leaf);
 }
 
 // leaf[i] for n rows of values.
 void Forest::walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const {
   const std::size_t width = columns_.size();
+  std::uint32_t roots[kLanes];
+  std::fill(roots, roots + kLanes, root.node);
   std::size_t i = 0;
   if (root.categorical) {
-    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, true>(root.node, rows + i * width, leaf + i);
-    for (; i < n; ++i) walk_lanes<1, true>(root.node, rows + i * width, leaf + i);
+    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, true>(roots, rows + i * width, width, leaf + i);
+    for (; i < n; ++i) walk_lanes<1, true>(roots, rows + i * width, width, leaf + i);
   } else {
-    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, false>(root.node, rows + i * width, leaf + i);
-    for (; i < n; ++i) walk_lanes<1, false>(root.node, rows + i * width, leaf + i);
+    for (; i + kLanes <= n; i += kLanes) walk_lanes<kLanes, false>(roots, rows + i * width, width, leaf + i);
+    for (; i < n; ++i) walk_lanes<1, false>(roots, rows + i * width, width, leaf + i);
   }
+}
+
+// The score of one row of values: it walks down several trees at a time.
+double Forest::walked_score(const double* row, View<const double> alpha, double clip) const {
+  double score = 0.0;
+  for (std::size_t j = 0; j < n_trees(); j += kLanes) {
+    const std::size_t n = std::min(kLanes, n_trees() - j);
+    std::uint32_t root[kLanes], leaf[kLanes];
+    bool categorical = false;
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      const Root& of_tree = roots_[j + std::min(k, n - 1)];  // the last one again where there is none
+      root[k] = of_tree.node;
+      categorical = categorical || of_tree.categorical;
+    }
+    if (categorical)
+      walk_lanes<kLanes, true>(root, row, 0, leaf);
+    else
+      walk_lanes<kLanes, false>(root, row, 0, leaf);
+    for (std::size_t k = 0; k < n; ++k) score = clipped(score + alpha[j + k] * values_[leaf[k]], clip);
+  }
+  return score;
 }
 
 Forest::~Forest() = default;
@@ -254,14 +284,6 @@ void Forest::find_leaves(const Block& block, std::size_t tree, std::uint32_t* le
   for (std::size_t i = 0; i < block.n; ++i) leaf[i] = nodes[number[i]];
 }
 
-namespace {
-
-constexpr std::size_t kTogether = 4;  // trees whose terms are added while a score is at hand
-
-double clipped(double score, double clip) { return std::max(-clip, std::min(clip, score)); }
-
-}  // namespace
-
 // What the leaves add, once for all rows, in the order of LeafBits; and whether no sum of it needs the clip.
 struct Forest::Terms {
   std::vector<double> of_leaf;
@@ -305,6 +327,11 @@ void Forest::decision(const Matrix<T>& X, View<const double> alpha, double clip,
                       Pool& pool) const {
   const Terms of_trees = X.n_rows < kFewRows ? Terms() : terms(alpha, clip);
   for_blocks(X, pool, [&](const Block& block) {
+    if (block.bits == nullptr) {
+      for (std::size_t i = 0; i < block.n; ++i)
+        out[block.first + i] = walked_score(block.values + i * columns_.size(), alpha, clip);
+      return;
+    }
     std::uint32_t leaf[LeafBits::kRows];
     double score[LeafBits::kRows] = {};
     std::size_t j = 0;

@@ -87,9 +87,11 @@ class Forest {
   void append_levels(const Node& node, std::vector<std::int32_t>& levels) const;  // those that go right
 
   bool goes_right(const LevelSet& set, double x, bool missing_left) const;
-  template <std::size_t kTogether, bool kLevels>
-  void walk_lanes(std::uint32_t root, const double* rows, std::uint32_t* leaf) const;
+  template <std::size_t kWalks, bool kLevels>
+  void walk_lanes(const std::uint32_t* root, const double* rows, std::size_t stride,
+                  std::uint32_t* leaf) const;
   void walk(const Root& root, const double* rows, std::size_t n, std::uint32_t* leaf) const;
+  double walked_score(const double* row, View<const double> alpha, double clip) const;
 
   // Rows first .. first + n - 1 in the forms that the trees of this call want them in.
   struct Block {
