@@ -2,6 +2,7 @@
 """scikit-learn's own checks, on several settings and without an expected failure."""
 
 import pytest
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_settings
@@ -27,6 +28,12 @@ SETTINGS = [
     TAdaBoostClassifier(n_estimators=10, subsample=1 - 1e-12, interaction_cst="pairwise", monotonic_cst=None),
     TemperedTreeClassifier(),
     TemperedTreeClassifier(t=1.0, min_samples_leaf=1, max_leaf_nodes=None),
+    TemperedTreeClassifier(t=-0.5, leaf_values="exact", max_depth=3, categorical_features=None),
+    TemperedTreeClassifier(t=0.0, leaf_values="canonical", growth="heaviest", allow_pure_leaves=False),
+    TemperedTreeClassifier(t=0.9, max_bins=7, max_leaf_nodes=None, n_jobs=2),
+    TemperedTreeClassifier(t=1.2, leaf_values="exact", leaf_ridge=0.0, min_leaf_mass=0.02),
+    TemperedTreeClassifier(t=1.5, class_weight="balanced", min_samples_leaf=0.5),
+    TemperedTreeClassifier(max_leaf_nodes=2, max_depth=1, max_bins=65535),
 ]
 
 
@@ -34,3 +41,11 @@ SETTINGS = [
 @parametrize_with_checks(SETTINGS)
 def test_estimator_passes_the_check(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [TAdaBoostClassifier(), TemperedTreeClassifier()])
+def test_the_tags_promise_missing_cells_categories_and_many_classes(estimator):
+    tags = get_tags(estimator)
+    assert tags.input_tags.allow_nan
+    assert tags.input_tags.categorical
+    assert tags.classifier_tags.multi_class
