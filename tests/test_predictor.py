@@ -160,6 +160,11 @@ def test_one_tree_and_one_class_have_predictors_too():
         ([1.0, 2.0, "3", 4.0], TypeError, "row must hold numbers"),
         ([1.0, 2.0, object(), 4.0], TypeError, "row must hold numbers"),
         ([1.0, 2.0, 3j, 4.0], TypeError, "row must hold numbers"),
+        (
+            {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0},
+            TypeError,
+            "^row is a dict; give a list or array of values",
+        ),
     ],
 )
 def test_a_bad_row_is_refused(fitted, row, error, match):
@@ -190,6 +195,28 @@ def test_a_bad_level_is_refused_as_in_a_table(fitted_on_levels, at, value, error
 def test_a_short_row_with_levels_is_refused(fitted_on_levels):
     with pytest.raises(ValueError, match="row: has 3 values, the model 6 columns"):
         fitted_on_levels[0].predictor()([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("row", [{"a": "x", "b": "y"}, {"x", "y"}, "xy"], ids=str)
+def test_what_is_no_row_is_not_read_as_levels(row):
+    X = pd.DataFrame({"a": ["x", "y"] * 10, "b": ["y", "y", "x", "x"] * 5})
+    predictor = TAdaBoostClassifier(n_estimators=2).fit(X, [0, 1] * 10).predictor()
+    with pytest.raises(TypeError, match=f"^row is a {type(row).__name__}; give a list or array of values"):
+        predictor(row)
+
+
+def test_14_a_series_in_another_order_is_refused(fitted_on_levels):
+    model, X = fitted_on_levels
+    predictor = pickle.loads(pickle.dumps(model.predictor()))
+    row = X.iloc[0]
+    assert predictor(row) == predictor(list(row)) == predictor(row.reset_index(drop=True))
+    first, last = X.columns[0], X.columns[-1]
+    with pytest.raises(
+        ValueError, match=f"^row names its value 0 '{last}', but column 0 of fit was '{first}'$"
+    ):
+        predictor(row[::-1])
+    with pytest.raises(ValueError, match="row: has 3 values, the model 6 columns"):
+        predictor(row[:3])
 
 
 def test_it_cannot_be_changed_and_does_not_follow_the_model():

@@ -241,7 +241,8 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         n = self._n_scores()
         flat = [forest.flatten(trees[k::n]) for k in range(n)]
         alphas = [alpha[k::n].copy() for k in range(n)]
-        return Predictor(flat, alphas, self._clip_at, self._temperature, self._schema, self.classes_)
+        names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        return Predictor(flat, alphas, self._clip_at, self._temperature, self._schema, self.classes_, names)
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class: `losses.inverse_link` of the score, or `multiclass.probabilities`.

@@ -39,6 +39,8 @@ class Predictor:
         Levels of the categorical columns.
     classes : ndarray
         Labels.
+    names : list of str, optional
+        Of the columns, where all have one.
 
     Examples
     --------
@@ -52,10 +54,11 @@ class Predictor:
     1
     """
 
-    __slots__ = ("_arguments", "_code_of", "_scores", "_t", "classes")
+    __slots__ = ("_arguments", "_code_of", "_names", "_scores", "_t", "classes")
 
     _arguments: tuple[Any, ...]
     _code_of: list[tuple[int, list[Any], dict[Any, float]]]
+    _names: list[str] | None
     _scores: list[Callable[[Floats], float]]
     _t: float
     classes: NDArray[Any]
@@ -68,6 +71,7 @@ class Predictor:
         t: float,
         schema: frame.Schema,
         classes: NDArray[Any],
+        names: list[str] | None = None,
     ) -> None:
         classes = classes.copy()
         classes.flags.writeable = False
@@ -80,8 +84,8 @@ class Predictor:
             forest.scorer(trees, len(schema), alpha, clip_at)
             for trees, alpha in zip(flat, alphas, strict=True)
         ]
-        arguments = (flat, alphas, clip_at, t, schema, classes)
-        for name, value in zip(self.__slots__, (arguments, code_of, scores, t, classes), strict=True):
+        arguments = (flat, alphas, clip_at, t, schema, classes, names)
+        for name, value in zip(self.__slots__, (arguments, code_of, names, scores, t, classes), strict=True):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -100,7 +104,7 @@ class Predictor:
         ----------
         row : array-like of shape (columns,)
             Values as in `fit`, in the order of its columns; NaN and None are missing. A categorical column
-            takes a level, and one that training never saw is missing.
+            takes a level, and one that training never saw is missing. Names of a pandas Series are compared.
 
         Returns
         -------
@@ -109,7 +113,8 @@ class Predictor:
         Raises
         ------
         ValueError, TypeError
-            If the row has another length, or a value that is infinite, or text where a number is expected.
+            If the row has another length or other names, or a value that is infinite, or text where a number
+            is expected, or is no row, such as a dict.
         """
         values = self._values(row)
         if len(self._scores) == 1:
@@ -141,6 +146,13 @@ class Predictor:
 
     def _values(self, row: Any) -> Floats:
         """Make the row of the matrix."""
+        if isinstance(row, (dict, set, frozenset, str)):  # a list of it would be no row of values
+            raise TypeError(
+                f"row is a {type(row).__name__}; give a list or array of values in the order of the columns"
+            )
+        index = getattr(row, "index", None)  # a method of lists, the names of a pandas Series
+        if self._names is not None and index is not None and not callable(index):
+            _check_names(list(index), self._names)
         if self._code_of:
             row = list(row)
             for c, levels, code_of in self._code_of:
@@ -159,6 +171,13 @@ def _code(label: str, value: Any, levels: list[Any], code_of: dict[Any, float]) 
         return code_of[value]
     except (KeyError, TypeError):  # missing, unknown, or a mistake: as in a table
         return frame.code(label, value, levels)
+
+
+def _check_names(names: list[Any], expected: list[str]) -> None:
+    if names == expected or len(names) != len(expected) or not any(isinstance(name, str) for name in names):
+        return  # another length is refused with the values
+    at = next(c for c, name in enumerate(names) if name != expected[c])
+    raise ValueError(f"row names its value {at} {names[at]!r}, but column {at} of fit was {expected[at]!r}")
 
 
 def _link(score: float, t: float) -> float:
