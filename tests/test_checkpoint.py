@@ -458,3 +458,9 @@ def test_the_command_line_goes_on_with_the_fit_to_all_rows(tmp_path, monkeypatch
     assert run(*kept, "--set", "max_bins=9") == (1, [f"{told} one to begin anew"])
     assert run(*kept, "--set", "checkpoint=no/c") == (1, ["Error: no/c: there is no folder no"])
     assert run(*kept, "--set", "checkpoint=m.tada") == (2, ["Error: --model and checkpoint are both m.tada"])
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_what_is_no_path_is_refused_by_name(path):
+    with pytest.raises(ValueError, match=r"checkpoint is '.*', which is no path; name a file"):
+        TAdaBoostClassifier(checkpoint=path).fit([[0.0], [1.0]], [0, 1])

@@ -192,6 +192,36 @@ def test_a_bad_level_is_refused_as_in_a_table(fitted_on_levels, at, value, error
         model.predictor()(row)
 
 
+def test_what_is_masked_is_missing_as_in_a_table(fitted):
+    model, X = fitted
+    row = np.ma.array(X[0], mask=np.arange(len(X[0])) == np.argmax(model.feature_importances_))
+    masked = model.predictor()(row)
+    assert masked == model.decision_function(row[None])[0] == model.predictor()(row.filled(np.nan))
+    assert masked != model.predictor()(X[0])
+
+
+def test_a_masked_level_is_missing():
+    X = np.array([["a", 0.0], ["b", 1.0]] * 20, object)
+    model = TAdaBoostClassifier(n_estimators=3).fit(X, [0, 1] * 20)
+    predictor = model.predictor()
+    for cells in (["a", 0.0], ["b", 0.0]):
+        row = np.ma.array(cells, object, mask=[True, False])
+        assert predictor(row) == predictor([None, 0.0]) != predictor(["b", 1.0])
+
+
+def test_a_number_missing_in_the_way_of_pandas_is_missing(fitted):
+    model, X = fitted
+    predictor = model.predictor()
+    for missing in (pd.NA, pd.NaT):
+        assert predictor([missing, *X[0, 1:]]) == predictor([None, *X[0, 1:]])
+
+
+@pytest.mark.parametrize("row", [None, 5])
+def test_what_is_no_row_is_refused_by_name(fitted_on_levels, row):
+    with pytest.raises(TypeError, match=f"row is of type {type(row).__name__}; it must hold values"):
+        fitted_on_levels[0].predictor()(row)
+
+
 def test_a_short_row_with_levels_is_refused(fitted_on_levels):
     with pytest.raises(ValueError, match="row: has 3 values, the model 6 columns"):
         fitted_on_levels[0].predictor()([1.0, 2.0, 3.0])

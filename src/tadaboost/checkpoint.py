@@ -72,6 +72,8 @@ class Checkpoint:
         for name, value in model.get_params().items():
             persist.plain(f"parameter {name}", value)
         self._model, self._shown = model, os.fspath(model.checkpoint or "")
+        if not self._shown or "\0" in self._shown:
+            raise ValueError(f"checkpoint is {self._shown!r}, which is no path; name a file")
         self._path = Path(self._shown).resolve()  # a link stays a link
         self._aside = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
         self._found: tuple[Any, dict[str, Any]] | None = None

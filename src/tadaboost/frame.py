@@ -222,8 +222,17 @@ def _kind(cell_type: type) -> str:
         return "text"
     if issubclass(cell_type, numbers.Real | np.bool_ | decimal.Decimal):
         return "number"
+    return "missing" if _is_missing_type(cell_type) else "bad"
+
+
+def _is_missing_type(cell_type: type) -> bool:
     # pandas.NA and pandas.NaT, known by name: pandas is not imported for them.
-    return "missing" if cell_type is type(None) or cell_type.__name__ in ("NAType", "NaTType") else "bad"
+    return cell_type is type(None) or cell_type.__name__ in ("NAType", "NaTType")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is None, `pandas.NA` or `pandas.NaT`; NaN is a number here."""
+    return _is_missing_type(type(value))
 
 
 def _cells(label: str, column: Column) -> _Cells:

@@ -154,16 +154,28 @@ class Predictor:
         if self._names is not None and index is not None and not callable(index):
             _check_names(list(index), self._names)
         if self._code_of:
-            row = list(row)
+            row = _as_list(row)
             for c, levels, code_of in self._code_of:
                 if c < len(row):
                     row[c] = _code(f"column {c}", row[c], levels, code_of)
+        if isinstance(row, np.ma.MaskedArray):  # np.asarray would uncover what is masked
+            row = np.ma.filled(row.astype(np.float64), np.nan)
         values: NDArray[Any] = np.asarray(row)
         if values.dtype.kind == "O" and values.ndim == 1:
-            values = np.asarray([math.nan if value is None else value for value in values])
+            values = np.asarray([math.nan if frame.is_missing(value) else value for value in values])
         if values.dtype.kind not in "biuf":
             raise TypeError("row must hold numbers, and levels in categorical columns; NaN is missing")
         return np.ascontiguousarray(values, np.float64)
+
+
+def _as_list(row: Any) -> list[Any]:
+    """Give the cells of a row that holds levels; those that are masked are None."""
+    if isinstance(row, np.ma.MaskedArray):
+        return list(row.tolist())
+    try:
+        return list(row)
+    except TypeError:
+        raise TypeError(f"row is of type {type(row).__name__}; it must hold values") from None
 
 
 def _code(label: str, value: Any, levels: list[Any], code_of: dict[Any, float]) -> float:
