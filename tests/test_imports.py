@@ -46,6 +46,12 @@ tadaboost.TemperedTreeClassifier().fit(X.astype(object), [0, 1] * 10).predict(X)
     assert "tadaboost" in modules_after(block + work)
 
 
+def test_the_classifier_loads_no_other_estimators_of_scikit_learn():
+    code = "from tadaboost import TAdaBoostClassifier\nimport sys\nprint(*sys.modules)"
+    loaded = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
+    assert not loaded & {"sklearn.ensemble", "sklearn.pipeline", "sklearn.linear_model", "sklearn.dummy"}
+
+
 @pytest.mark.parametrize("frame", ["pandas.DataFrame", "polars.DataFrame", "pyarrow.table"])
 def test_a_frame_of_one_library_does_not_load_the_others(frame, loaded_by_scikit_learn):
     library = frame.split(".")[0]

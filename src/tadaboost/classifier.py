@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from tadaboost import constraints, forest, frame, generic, rounds
+from tadaboost import constraints, forest, frame, rounds
 from tadaboost.base import Floats, TemperedClassifier, by_class, n_threads_of
 from tadaboost.margins import MarginMixin
 from tadaboost.tree import Tree
@@ -379,6 +379,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         }
         for name in (name for name, given in of_trees.items() if given):
             raise ValueError(f"{name} is about trees, whose place estimator= takes; give one of the two")
+        from tadaboost import generic  # here and below: it loads half of scikit-learn
+
         random = np.random.RandomState(self._seed)  # one stream of seeds for the learners of all classes
         return [
             generic.GenericRun(X, of_class, weight, self.estimator, settings, random, keep)
@@ -451,6 +453,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
     def _output_on(self, X: Any) -> Callable[[Any], Floats]:
         """Give the function from a tree or weak learner to its values on the rows of X."""
         if self.estimator is not None:
+            from tadaboost import generic
+
             return partial(generic.output, X=X)
         try:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -557,6 +561,8 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         n_threads = self._n_threads(matrix)
         alphas = np.ascontiguousarray(self.estimator_weights_.reshape(self.n_iter_, -1).T)
         if hasattr(self, "estimators_"):
+            from tadaboost import generic
+
             learners = [self.estimators_] if len(alphas) == 1 else zip(*self.estimators_, strict=True)
             stages: list[Any] = [
                 generic.staged_scores(of_class, alpha, self._clip_at, X)
