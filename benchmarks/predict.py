@@ -122,7 +122,7 @@ def main() -> int:
         parser.error("--columns must be at least 2 and --repeats at least 1")
 
     size = f"{options.trees} trees, {options.rows} x {options.columns}, one thread"
-    print(f"| {size} | leaves | all rows, ms | that of tadaboost | one row, us | that of tadaboost |")
+    print(f"| {size} | leaves | all rows, ms | over tadaboost's | one row, us | over tadaboost's |")
     print("|---|--:|--:|--:|--:|--:|")
     for leaves in options.leaves:
         many, one = measure(options, leaves)

@@ -48,7 +48,7 @@ class Predictor:
     >>> X, y = [[0.0, "a"], [1.0, "b"], [2.0, "b"], [3.0, "c"]] * 5, [0, 0, 1, 1] * 5
     >>> model = TAdaBoostClassifier().fit(X, y)
     >>> predictor = model.predictor()
-    >>> predictor([2.5, "b"]) == model.decision_function([[2.5, "b"]])[0]
+    >>> [predictor([2.5, "b"])] == model.decision_function([[2.5, "b"]]).tolist()
     True
     >>> predictor.proba([2.5, "b"]).argmax()
     1
