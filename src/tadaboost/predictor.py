@@ -50,7 +50,7 @@ class Predictor:
     >>> predictor = model.predictor()
     >>> [predictor([2.5, "b"])] == model.decision_function([[2.5, "b"]]).tolist()
     True
-    >>> predictor.proba([2.5, "b"]).argmax()
+    >>> int(predictor.proba([2.5, "b"]).argmax())
     1
     """
 
