@@ -317,7 +317,7 @@ def test_a_warm_start_keeps_to_constraints_in_its_earlier_rounds_too(tmp_path):
 def test_a_turned_tree_is_no_step_that_a_warm_start_takes():
     X, y = table()
     model = TAdaBoostClassifier(n_estimators=3, warm_start=True, monotonic_cst={"up": 1}).fit(X, y)
-    model.estimator_weights_[1] *= -1
+    model.rounds_["alpha"][1] *= -1
     with pytest.raises(ValueError, match=r"whose trees do not keep to monotonic_cst$"):
         model.set_params(n_estimators=4).fit(X, y)
 
