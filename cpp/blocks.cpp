@@ -130,7 +130,8 @@ template <Mean mean>
 TADA_INLINE float twice_mean(float a, float b, float s) {
   if constexpr (mean != Mean::kGeneral) return closed_mean<mean>(a, b);
   const float lo = a < b ? a : b, hi = a < b ? b : a, size = s < 0.0f ? -s : s;
-  const float x = fast::exp(size * fast::log(lo > 0.0f ? lo / hi : 1e-30f));
+  const float power = fast::exp(size * fast::log(lo > 0.0f ? lo / hi : 1.0f));
+  const float x = lo > 0.0f ? power : 0.0f;  // exactly: 1 / s would magnify what is left
   const float mean_log = fast::log(0.5f + 0.5f * x) / -s;
   const float y = 2.0f * (s > 0.0f ? lo : hi) * fast::exp(mean_log);
   return (s > 0.0f ? lo : hi) > 0.0f ? y : 0.0f;

@@ -110,7 +110,6 @@ class Shard {
   };
   template <class Sums, class F>
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
-  std::uint64_t total_count_ = 0;
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
   void draw(View<const std::uint8_t> drawn, NodeRows& root);
   void weigh(const std::uint32_t* rows, std::size_t n, double* x) const;
@@ -130,6 +129,7 @@ class Shard {
   bool some_drawn_ = false;                  // the tree grows from a part of the rows
   std::vector<std::uint32_t> order_;         // the row of the caller that each row of ours is
   std::vector<double> multiplicity_;         // empty when unit_
+  std::uint64_t total_count_ = 0;            // the sum of the counts of all rows
   std::vector<Cell> cell_of_row_;            // fixed-point weight and count, by row; empty when unit_
   std::vector<double> state_, score_;        // weight of each row (see blocks.hpp), and its H
   std::vector<double> weight_;               // e of each row; empty where it is quickly had from the state
