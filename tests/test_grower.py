@@ -121,6 +121,14 @@ def test_the_split_is_the_best_of_all(levels, categorical, limits, t):
         assert column == min(c for c, x in fine if loss_of(table, q, rows, x, t) <= least * (1 + TIE / 2))
 
 
+def test_a_pure_child_is_weighed_exactly_just_above_t_1():
+    """The two splits differ by .2 %: an estimate of the pure child that is a quarter off takes the other."""
+    table, _ = plain([[0, 1, 2]], [1, 0, 0], n_codes=[4])
+    masses = np.array([[4826347993, 142349, 2541, 0], [0, 7, 85537940, 0]], np.uint64)
+    histogram = np.stack([masses, np.array([[9, 9, 9, 0], [0, 9, 9, 0]], np.uint64)], axis=2)
+    assert first_split(table, 1.0625, histogram)[1][4].tolist()[:3] == [1, 0, 0]
+
+
 @pytest.mark.parametrize("t", TS)
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_the_sorted_scan_of_many_levels_is_the_best_of_all_subsets(missing, t):
