@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on blocks of at most kBlock rows or candidates, written so that the compiler makes vector code
+// Arithmetic on blocks of at most kBlock rows, written so that the compiler makes vector code
 // of it, once for each instruction set, with the same bits from each (see fastmath.hpp). s = 1 - t
 // throughout.
 #pragma once
@@ -40,42 +40,6 @@ void trial_block(const double* state, std::size_t n, double c, double s, double 
 
 // The same map for one log weight.
 double stepped(double l, double c, double s);
-
-// What both children of a split must have: counts are multiplicities, masses fixed-point weights, all as
-// doubles (they are whole and below 2^53).
-struct ChildLimits {
-  double least_count, least_mass;  // of a child, at least 1
-  double least_class;              // mass of each class in a child: 1 where pure leaves are refused, else 0
-};
-struct Totals {
-  double positive, negative, count;
-};
-inline bool admits(const ChildLimits& limits, const Totals& total, double a, double b, double count) {
-  const double c = total.positive - a, d = total.negative - b, other = total.count - count;
-  const double least_count = count < other ? count : other;
-  const double left = a + b, right = c + d, least_mass = left < right ? left : right;
-  const double least_left = a < b ? a : b, least_right = c < d ? c : d;
-  const double least_class = least_left < least_right ? least_left : least_right;
-  return (least_count >= limits.least_count) & (least_mass >= limits.least_mass) &
-         (least_class >= limits.least_class);
-}
-
-// loss[i] = 2 M_{t-1}(a, b) + 2 M_{t-1}(total - a, total - b), equation (20) in its homogeneous form, for
-// left children with masses a[i], b[i] and counts[i]; infinite where a child breaks the limits. Returns the
-// least.
-double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
-                   const ChildLimits& limits, double s, double* loss);
-double risk(double a, double b, double s);
-
-// The same in single precision, several times as fast: within a share split_noise(s) of loss[i]; infinite
-// where a child breaks the limits. Where s is so small that this would say little, split_noise is infinite.
-double split_noise(double s);
-float estimate_block(const double* a, const double* b, const double* counts, std::size_t n,
-                     const Totals& total, const ChildLimits& limits, double s, float* loss);
-
-// The weights and the sum of counts of packed cells of both classes (histogram.hpp), as doubles.
-void unpack_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n, double* a,
-                  double* b, double* count);
 
 // Least and most of x; how many x[i] are at most, or below, `bound`.
 struct Range {

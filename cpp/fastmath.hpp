@@ -100,37 +100,4 @@ TADA_INLINE double log1p(double z) {
   return z <= -1.0 ? -kInf : (u == kInf ? kInf : y);
 }
 
-// exp and log in single precision, for estimates: relative errors of 1e-6 (log: beside 1, absolute).
-TADA_INLINE float exp(float x) {
-  const float inside = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
-  const float shifted = inside * 1.44269504f + 0x1.8p23f, k = shifted - 0x1.8p23f;
-  const float r = (inside - k * 0.693145752f) - k * 1.42860677e-6f;
-  float p = 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
-  p = p * r + 1.0f / 24.0f;
-  p = p * r + 1.0f / 6.0f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  std::uint32_t b;
-  std::memcpy(&b, &shifted, sizeof b);
-  b = (b + 127) << 23;
-  float power;
-  std::memcpy(&power, &b, sizeof power);
-  return power + power * r * p;
-}
-
-TADA_INLINE float log(float x) {  // x = 2^k m, m in [sqrt(1/2), sqrt 2); x normal
-  constexpr std::uint32_t kSqrtHalf = 0x3f3504f3u, kOne = 0x3f800000u;
-  std::uint32_t b;
-  std::memcpy(&b, &x, sizeof b);
-  b += kOne - kSqrtHalf;
-  const float k = static_cast<float>(static_cast<std::int32_t>(b >> 23) - 127);
-  b = (b & 0x007fffffu) + kSqrtHalf;
-  float m;
-  std::memcpy(&m, &b, sizeof m);
-  const float f = m - 1.0f, s = f / (2.0f + f), z = s * s;
-  const float p = ((0.28498787f * z + 0.4f) * z + 0.66666667f) * z + 2.0f;
-  return k * 0.693147181f + s * p;
-}
-
 }  // namespace tada::fast

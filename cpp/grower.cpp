@@ -79,7 +79,8 @@ void Grower::add_leaf(std::int32_t node, Histogram histogram, Pool& pool) {
     const NodeRules rules{
         column_rules_.allowed(static_cast<std::size_t>(node), grown.kept, layout_.n_columns()), direction_,
         grown.bounds};
-    leaf.split = best_split(layout_, histogram, grown.positive, grown.negative, limits_, rules, pool);
+    leaf.split =
+        best_split(layout_, histogram, grown.positive, grown.negative, limits_, rules, estimate_, pool);
   }
   // Best growth wants a real fall of the risk; the paper's policy accepts a split that leaves it as it is.
   const double noise = kTie * leaf.risk, gain = leaf.risk - leaf.split.loss;

@@ -42,7 +42,8 @@ struct GrownNode {
 
 class Grower {
  public:
-  Grower(Layout layout, Policy policy) : layout_(std::move(layout)), policy_(policy) {}
+  Grower(Layout layout, Policy policy)
+      : layout_(std::move(layout)), policy_(policy), estimate_(policy.limits.s) {}
 
   // Rules for the trees to come: a column's direction (see NodeRules), and columns a node may ask about.
   void set_direction(std::vector<std::int8_t> direction) { direction_ = std::move(direction); }
@@ -75,6 +76,7 @@ class Grower {
 
   Layout layout_;
   Policy policy_;
+  RiskEstimate estimate_;
   Limits limits_;
   std::vector<std::int8_t> direction_;
   ColumnRules column_rules_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "blocks.hpp"
 #include "fastmath.hpp"
@@ -13,31 +15,36 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kAllSubsets = 8;  // up to this many levels in the node every subset is tried
 
-// The left children that a column offers, in the order of the tie rule. Sums as doubles (whole, below 2^53).
+// The left children that columns offer, a column after the other, each in the order of the tie rule. Sums as
+// doubles (whole, below 2^53).
 struct Candidates {
   std::vector<double> a, b, count;  // masses and multiplicity of the left child
   std::vector<std::uint32_t> what;  // numeric: last code that goes left; categorical: mask or prefix length
   std::vector<std::uint8_t> missing_left;
-  std::vector<double> loss;
   std::size_t size = 0;
-
   std::vector<std::uint64_t> word[2];  // packed sums of the left child by class, on the way to a, b, count
 
-  std::vector<float> estimate;      // of the loss
-  std::vector<std::uint32_t> near;  // candidates that the estimate leaves in the running
+  // Makes room for n more.
   void reserve(std::size_t n) {
-    size = 0;
-    if (a.size() >= n) return;
-    estimate.resize(n);
-    near.resize(n + 1);
-    for (auto* v : {&a, &b, &count, &loss}) v->resize(n);
+    if (a.size() >= size + n) return;
+    n += size;
+    for (auto* v : {&a, &b, &count}) v->resize(n);
     for (auto& v : word) v.resize(n);
     what.resize(n);
     missing_left.resize(n);
   }
-  // Whether candidate i comes before j by the tie rule.
-  bool before(std::size_t i, std::size_t j) const {
-    return what[i] != what[j] ? what[i] < what[j] : missing_left[i] > missing_left[j];
+};
+
+// A candidate whose loss is known.
+struct Found {
+  double loss;
+  std::size_t column;
+  std::uint32_t what;
+  bool missing_left;
+  // Whether it comes before another by the tie rule.
+  bool before(const Found& o) const {
+    if (column != o.column) return column < o.column;
+    return what != o.what ? what < o.what : missing_left > o.missing_left;
   }
 };
 
@@ -98,9 +105,9 @@ void offer(const Column& column, Candidates& out, const Sums& left, std::size_t 
 // The left children of thresholds, missing values apart. Of thresholds with the same rows only the lowest:
 // the next one takes its place.
 void scan(const Column& column, Candidates& out) {
-  const std::size_t last = column.n_values - 1, half = column.histogram.words.size() / 2;
+  const std::size_t last = column.n_values - 1, half = column.histogram.words.size() / 2, first = out.size;
   const std::uint64_t* words = column.histogram.words.data();
-  std::size_t n = 0;
+  std::size_t n = first;
   if (column.histogram.is_packed) {
     const std::uint64_t *positive = words + column.start, *negative = positive + half;
     std::uint64_t p = 0, q = 0;
@@ -110,7 +117,8 @@ void scan(const Column& column, Candidates& out) {
       out.what[n] = static_cast<std::uint32_t>(v);
       n += (positive[v] | negative[v]) != 0;
     }
-    unpack_block(out.word[0].data(), out.word[1].data(), n, out.a.data(), out.b.data(), out.count.data());
+    unpack_block(out.word[0].data() + first, out.word[1].data() + first, n - first, out.a.data() + first,
+                 out.b.data() + first, out.count.data() + first);
   } else {
     Sums left;
     for (std::size_t v = 0; v < last; ++v) {
@@ -122,7 +130,7 @@ void scan(const Column& column, Candidates& out) {
       n += column.any(v);
     }
   }
-  std::fill_n(out.missing_left.begin(), n, std::uint8_t{1});
+  std::fill_n(out.missing_left.data() + first, n - first, std::uint8_t{1});
   out.size = n;
 }
 
@@ -130,11 +138,12 @@ void scan(const Column& column, Candidates& out) {
 // right.
 void numeric_candidates(const Column& column, const Sums& total, Candidates& out) {
   out.reserve(2 * column.n_values + 1);
+  const std::size_t first = out.size;
   scan(column, out);
   if (!column.any(column.n_values)) return;
   const Sums missing = column.sums(column.n_values);
-  const std::size_t n = out.size;
-  for (std::size_t i = 0; i < n; ++i) {
+  const std::size_t last = out.size;
+  for (std::size_t i = first; i < last; ++i) {
     put(out, {out.a[i], out.b[i], out.count[i]}, out.what[i], false);
     out.a[i] += missing.a;
     out.b[i] += missing.b;
@@ -168,49 +177,91 @@ void prefix_candidates(const Column& column, const std::vector<std::uint32_t>& l
 class Search {
  public:
   Search(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-         const Limits& limits, const NodeRules& rules)
+         const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate)
       : layout_(layout),
         histogram_(histogram),
         positive_(positive),
         negative_(negative),
-        limits_(limits),
         rules_(rules),
-        bounded_risk_(rules.bounds, limits.s) {}
+        s_(limits.s),
+        total_{static_cast<double>(positive.weight), static_cast<double>(negative.weight),
+               static_cast<double>(positive.count + negative.count)},
+        limits_{std::max(1.0, static_cast<double>(limits.min_count)), std::max(1.0, limits.min_mass),
+                limits.pure_allowed ? 0.0 : 1.0},
+        bounded_risk_(rules.bounds, limits.s),
+        estimate_(estimate),
+        noise_(estimate.useful() && rules.direction.empty() ? estimate.noise() : 0.0) {}
 
-  // Fills `out` with the column's candidates and their losses; the least of them.
-  double evaluate(std::size_t c, Candidates& out) const {
-    const Column column = cells(c);
+  // A loss is within this share of its estimate; 0: estimates are exact.
+  double noise() const { return noise_; }
+
+  // Estimates the least loss of each of columns [first, last), infinity where there is no split. Columns of
+  // few candidates are estimated together: a call a column would cost more than the arithmetic.
+  void estimate_columns(std::size_t first, std::size_t last, double* least) const {
+    thread_local Candidates out;
+    thread_local std::vector<float> loss;
     out.size = 0;
-    const Sums total_sums{static_cast<double>(positive_.weight), static_cast<double>(negative_.weight),
-                          static_cast<double>(positive_.count + negative_.count)};
-    if (!layout_.is_categorical[c]) {
-      numeric_candidates(column, total_sums, out);
-    } else {
-      const auto levels = present_levels(column);
-      if (levels.size() > kAllSubsets)
-        prefix_candidates(column, levels, out);
-      else if (!levels.empty())
-        subset_candidates(column, levels, out);
+    std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns and the ends of their candidates
+    for (std::size_t c = first; c < last; ++c) {
+      if (allows(c)) {
+        offer_all(c, out);
+        ends.emplace_back(c, out.size);
+      }
+      if (out.size < kBlock && c + 1 < last) continue;
+      loss.resize(std::max(loss.size(), out.size));
+      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, total_, limits_, loss.data());
+      std::size_t begin = 0;
+      for (const auto& [column, end] : ends) {
+        least[column] = static_cast<double>(least_of(loss.data() + begin, end - begin));
+        begin = end;
+      }
+      ends.clear();
+      out.size = 0;
     }
-    const Totals total{total_sums.a, total_sums.b, total_sums.count};
-    const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)),
-                             std::max(1.0, limits_.min_mass), limits_.pure_allowed ? 0.0 : 1.0};
-    if (!rules_.direction.empty() && (rules_.direction[c] != 0 || !rules_.bounds.open()))
-      return losses_in_order(rules_.direction[c], total, limits, out);
-    return least_of(out, total, limits);
   }
 
-  Split describe(std::size_t c, const Candidates& candidates, std::size_t i) const {
+  // Adds those of the column's candidates that may have the least loss of all, among those with an estimate
+  // of at most `bound`.
+  void evaluate(std::size_t c, double bound, std::vector<Found>& found) const {
+    thread_local Candidates out;
+    thread_local std::vector<float> rough;
+    thread_local std::vector<double> loss;
+    out.size = 0;
+    if (allows(c)) offer_all(c, out);
+    if (noise_ > 0.0) {
+      rough.resize(std::max(rough.size(), out.size));
+      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, total_, limits_, rough.data());
+      std::size_t n = 0;
+      for (std::size_t i = 0; i < out.size; ++i) {
+        out.a[n] = out.a[i];
+        out.b[n] = out.b[i];
+        out.count[n] = out.count[i];
+        out.what[n] = out.what[i];
+        out.missing_left[n] = out.missing_left[i];
+        n += static_cast<double>(rough[i]) <= bound;
+      }
+      out.size = n;
+    }
+    loss.resize(std::max(loss.size(), out.size));
+    double least =
+        split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total_, limits_, s_, loss.data());
+    if (!rules_.direction.empty() && (rules_.direction[c] != 0 || !rules_.bounds.open()))
+      least = bring_in_order(rules_.direction[c], out, loss.data());
+    for (std::size_t i = 0; i < out.size; ++i)
+      if (loss[i] < kNever && loss[i] <= least * (1.0 + kTie))
+        found.push_back({loss[i], c, out.what[i], out.missing_left[i] != 0});
+  }
+
+  Split describe(const Found& found) const {
     Split split;
-    split.loss = candidates.loss[i];
-    split.column = c;
-    split.missing_left = candidates.missing_left[i] != 0;
-    const std::size_t what = candidates.what[i];
-    const Column column = cells(c);
-    if (!layout_.is_categorical[c])
-      split.last_left = what;
+    split.loss = found.loss;
+    split.column = found.column;
+    split.missing_left = found.missing_left;
+    const Column column = cells(split.column);
+    if (!layout_.is_categorical[split.column])
+      split.last_left = found.what;
     else
-      categories(present_levels(column), what, split);
+      categories(present_levels(column), found.what, split);
     const bool any_missing = column.any(column.n_values);
     const auto left = goes_left(layout_, split);
     for (std::size_t code = 0; code <= column.n_values; ++code)
@@ -223,57 +274,33 @@ class Search {
   }
 
  private:
-  // Losses of the candidates that an estimate leaves in the running (the others: infinite), and the least.
-  double least_of(Candidates& out, const Totals& total, const ChildLimits& limits) const {
-    const double noise = split_noise(limits_.s);
-    if (!(noise < kNever)) return all_losses(out, total, limits);
-    const float estimate = estimate_block(out.a.data(), out.b.data(), out.count.data(), out.size, total,
-                                          limits, limits_.s, out.estimate.data());
-    const float bound = static_cast<float>(estimate * (1.0 + 2.0 * noise));
-    std::fill_n(out.loss.begin(), out.size, kNever);
-    if (!(bound < std::numeric_limits<float>::infinity())) return kNever;
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < out.size; ++i) {
-      out.near[n] = static_cast<std::uint32_t>(i);
-      n += out.estimate[i] <= bound;
-    }
-    double least = kNever;
-    for (std::size_t first = 0; first < n; first += kBlock) {
-      const std::size_t size = std::min(kBlock, n - first);
-      double a[kBlock], b[kBlock], count[kBlock], loss[kBlock];
-      for (std::size_t i = 0; i < size; ++i) {
-        const std::size_t from = out.near[first + i];
-        a[i] = out.a[from];
-        b[i] = out.b[from];
-        count[i] = out.count[from];
-      }
-      least = std::min(least, split_block(a, b, count, size, total, limits, limits_.s, loss));
-      for (std::size_t i = 0; i < size; ++i) out.loss[out.near[first + i]] = loss[i];
-    }
-    return least;
-  }
+  bool allows(std::size_t c) const { return rules_.allowed.empty() || rules_.allowed[c] != 0; }
 
-  double all_losses(Candidates& out, const Totals& total, const ChildLimits& limits) const {
-    return split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total, limits, limits_.s,
-                       out.loss.data());
+  void offer_all(std::size_t c, Candidates& out) const {
+    const Column column = cells(c);
+    if (!layout_.is_categorical[c])
+      return numeric_candidates(column, {total_.positive, total_.negative, total_.count}, out);
+    const auto levels = present_levels(column);
+    if (levels.size() > kAllSubsets)
+      prefix_candidates(column, levels, out);
+    else if (!levels.empty())
+      subset_candidates(column, levels, out);
   }
 
   // Losses under monotone constraints: splits whose children are out of order are refused, children beyond
   // the bounds have the loss of the bound. The least.
-  double losses_in_order(int direction, const Totals& total, const ChildLimits& limits,
-                         Candidates& out) const {
+  double bring_in_order(int direction, const Candidates& of, double* loss) const {
     const Bounds& bounds = rules_.bounds;
-    all_losses(out, total, limits);
     double least = kNever;
-    for (std::size_t i = 0; i < out.size; ++i) {
-      if (!(out.loss[i] < kNever)) continue;
-      const double a = out.a[i], b = out.b[i], right_a = total.positive - a, right_b = total.negative - b;
+    for (std::size_t i = 0; i < of.size; ++i) {
+      if (!(loss[i] < kNever)) continue;
+      const double a = of.a[i], b = of.b[i], right_a = total_.positive - a, right_b = total_.negative - b;
       const double rise = bounds.share(right_a, right_b) - bounds.share(a, b);
       if (rise * direction < 0.0)
-        out.loss[i] = kNever;
+        loss[i] = kNever;
       else if (!bounds.open())
-        out.loss[i] = bounded_risk_(a, b) + bounded_risk_(right_a, right_b);
-      least = std::min(least, out.loss[i]);
+        loss[i] = bounded_risk_(a, b) + bounded_risk_(right_a, right_b);
+      least = std::min(least, loss[i]);
     }
     return least;
   }
@@ -303,9 +330,13 @@ class Search {
   const Layout& layout_;
   const Histogram& histogram_;
   const Cell positive_, negative_;
-  const Limits& limits_;
   const NodeRules& rules_;
+  const double s_;
+  const Totals total_;
+  const ChildLimits limits_;
   const BoundedRisk bounded_risk_;
+  const RiskEstimate& estimate_;
+  const double noise_;
 };
 
 }  // namespace
@@ -329,31 +360,43 @@ double BoundedRisk::operator()(double a, double b) const {
 }
 
 Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-                 const Limits& limits, const NodeRules& rules, Pool& pool) {
-  const Search search(layout, histogram, positive, negative, limits, rules);
+                 const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate, Pool& pool) {
+  const Search search(layout, histogram, positive, negative, limits, rules, estimate);
   const std::size_t n_columns = layout.n_columns();
-  std::vector<double> least(n_columns, kNever);
   const std::size_t per_chunk = 4096 / (layout.size() / n_columns + 1) + 1;  // a few thousand cells a chunk
-  pool.run((n_columns + per_chunk - 1) / per_chunk, [&](std::size_t chunk) {
-    thread_local Candidates candidates;
-    for (std::size_t c = chunk * per_chunk; c < std::min(n_columns, (chunk + 1) * per_chunk); ++c)
-      if (rules.allowed.empty() || rules.allowed[c]) least[c] = search.evaluate(c, candidates);
-  });
-
+  const auto n_chunks = [&](std::size_t n) { return (n + per_chunk - 1) / per_chunk; };
   Split none;
   none.loss = kNever;
-  const double bound = *std::min_element(least.begin(), least.end()) * (1.0 + kTie);
-  if (!(bound < kNever)) return none;
-  Candidates candidates;
-  for (std::size_t c = 0; c < n_columns; ++c) {
-    if (!(least[c] <= bound)) continue;
-    search.evaluate(c, candidates);
-    std::size_t first = candidates.size;
-    for (std::size_t i = 0; i < candidates.size; ++i)
-      if (candidates.loss[i] <= bound && (first == candidates.size || candidates.before(i, first))) first = i;
-    if (first < candidates.size) return search.describe(c, candidates, first);
+
+  std::vector<std::size_t> columns;  // in the running
+  double bound = kNever;
+  if (search.noise() > 0.0) {
+    std::vector<double> rough(n_columns, kNever);
+    pool.run(n_chunks(n_columns), [&](std::size_t i) {
+      search.estimate_columns(i * per_chunk, std::min(n_columns, (i + 1) * per_chunk), rough.data());
+    });
+    bound = *std::min_element(rough.begin(), rough.end()) * (1.0 + 2.0 * search.noise());
+    if (!(bound < kNever)) return none;
+    for (std::size_t c = 0; c < n_columns; ++c)
+      if (rough[c] <= bound) columns.push_back(c);
+  } else {
+    columns.resize(n_columns);
+    std::iota(columns.begin(), columns.end(), std::size_t{0});
   }
-  return none;
+
+  std::vector<std::vector<Found>> found(n_chunks(columns.size()));
+  pool.run(found.size(), [&](std::size_t i) {
+    for (std::size_t j = i * per_chunk; j < std::min(columns.size(), (i + 1) * per_chunk); ++j)
+      search.evaluate(columns[j], bound, found[i]);
+  });
+  double least = kNever;
+  for (const auto& part : found)
+    for (const Found& x : part) least = std::min(least, x.loss);
+  const Found* first = nullptr;
+  for (const auto& part : found)
+    for (const Found& x : part)
+      if (x.loss <= least * (1.0 + kTie) && (first == nullptr || x.before(*first))) first = &x;
+  return first == nullptr ? none : search.describe(*first);
 }
 
 std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split) {

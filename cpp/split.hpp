@@ -9,6 +9,7 @@
 
 #include "histogram.hpp"
 #include "pool.hpp"
+#include "risk.hpp"
 
 namespace tada {
 
@@ -66,7 +67,7 @@ struct Split {
 // Ties go to the lowest column, then the lowest threshold (missing left first), or the lowest mask of
 // categories.
 Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-                 const Limits& limits, const NodeRules& rules, Pool& pool);
+                 const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate, Pool& pool);
 
 // Which codes of the split's column go left, missing included: one entry a code.
 std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split);

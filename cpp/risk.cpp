@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "risk.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "blocks.hpp"
+#include "clones.hpp"
+#include "histogram.hpp"
+#include "lanes.hpp"
+
+namespace tada {
+namespace {
+
+using fast::kInf;
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+// Closed forms where a power is a root: t = 1, .5, 0; they are the same function.
+enum class Mean { kGeneral, kGeometric, kHalf, kHarmonic };
+
+Mean mean_of(double s) {
+  return s == 0.0 ? Mean::kGeometric : s == 0.5 ? Mean::kHalf : s == 1.0 ? Mean::kHarmonic : Mean::kGeneral;
+}
+
+TADA_INLINE double root_of(double x) { return __builtin_sqrt(x); }
+TADA_INLINE float root_of(float x) { return __builtin_sqrtf(x); }
+
+template <Mean mean, class Float>
+TADA_INLINE Float closed_mean(Float a, Float b) {
+  const Float zero = 0;
+  if constexpr (mean == Mean::kGeometric) return 2 * root_of(a * b);
+  if constexpr (mean == Mean::kHarmonic) {
+    const Float sum = a + b;
+    return sum > zero ? 4 * (a * b) / sum : zero;
+  }
+  const Float root = root_of(a) + root_of(b);
+  return root > zero ? 8 * (a * b) / (root * root) : zero;
+}
+
+template <Mean mean>
+TADA_INLINE double twice_mean(double a, double b, double s) {
+  if constexpr (mean != Mean::kGeneral) return closed_mean<mean>(a, b);
+  // q = -s. q < 0: lo ((1 + x) / 2)^(1/q), q > 0: hi ((1 + x) / 2)^(1/q), x = (lo / hi)^|q|.
+  const double lo = a < b ? a : b, hi = a < b ? b : a;
+  const double size = s < 0.0 ? -s : s;
+  const double exponent = size * fast::log(hi > 0.0 ? lo / hi : 0.0);
+  const double mean_log = fast::log1p(0.5 * fast::expm1(exponent)) / -s;
+  const double y = 2.0 * (s > 0.0 ? lo : hi) * fast::exp(mean_log);
+  return (s > 0.0 ? lo : hi) > 0.0 ? y : 0.0;
+}
+
+// Calls f with the mean as a type.
+template <class F>
+TADA_INLINE void with_mean(double s, F f) {
+  switch (mean_of(s)) {
+    case Mean::kGeneral:
+      return f(std::integral_constant<Mean, Mean::kGeneral>());
+    case Mean::kGeometric:
+      return f(std::integral_constant<Mean, Mean::kGeometric>());
+    case Mean::kHalf:
+      return f(std::integral_constant<Mean, Mean::kHalf>());
+    case Mean::kHarmonic:
+      return f(std::integral_constant<Mean, Mean::kHarmonic>());
+  }
+}
+
+// Knots of phi: kSteps to an octave of the ratio, down to ratios that masses below 2^53 cannot have unless
+// one of them is 0; those have the first octave.
+constexpr int kOctaves = 54, kStepBits = 5, kSteps = 1 << kStepBits, kKnots = kOctaves * kSteps + 1;
+
+double ratio_of(int knot) {
+  return knot < kSteps ? 0.0 : std::ldexp(1.0 + (knot % kSteps) / double{kSteps}, knot / kSteps - kOctaves);
+}
+
+TADA_CLONES
+void risk_block(const double* a, const double* b, std::size_t n, double s, double* out) {
+  with_mean(s, [&](auto mean) __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = twice_mean<mean()>(a[i], b[i], s);
+  });
+}
+
+// The masses of both children of some splits in single precision, and 0 or, where a child breaks the limits,
+// infinity.
+struct Children {
+  float mass[4][kBlock], limit[kBlock];
+};
+
+TADA_CLONES
+void children_block(const double* a, const double* b, const double* counts, std::size_t n,
+                    const Totals& total, const ChildLimits& limits, Children& out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double p = a[i], q = b[i];
+    out.mass[0][i] = static_cast<float>(p);
+    out.mass[1][i] = static_cast<float>(q);
+    out.mass[2][i] = static_cast<float>(total.positive - p);
+    out.mass[3][i] = static_cast<float>(total.negative - q);
+    out.limit[i] = admits(limits, total, p, q, counts[i]) ? 0.0f : kInfinite;
+  }
+}
+
+template <Mean mean>
+TADA_INLINE void closed_block(const Children& children, std::size_t n, float* loss) {
+  for (std::size_t i = 0; i < n; ++i)
+    loss[i] = closed_mean<mean>(children.mass[0][i], children.mass[1][i]) +
+              closed_mean<mean>(children.mass[2][i], children.mass[3][i]) + children.limit[i];
+}
+
+// The bits of a float are its octave and its place in it: knot and place between two knots without a
+// logarithm. Three loops, because looking up is no vector code.
+TADA_CLONES
+void lines_block(const Children& children, std::size_t n, const float* phi, float* loss) {
+  constexpr int kPlaceBits = 23 - kStepBits, kFirst = (127 - kOctaves) * kSteps;
+  std::int32_t knot[2][kBlock];
+  float place[2][kBlock], most[2][kBlock], at[2][kBlock], next[2][kBlock];
+  for (int k = 0; k < 2; ++k)
+    for (std::size_t i = 0; i < n; ++i) {
+      const float a = children.mass[2 * k][i], b = children.mass[2 * k + 1][i];
+      const float lo = a < b ? a : b, hi = a < b ? b : a, ratio = lo / (hi > 1.0f ? hi : 1.0f);
+      std::int32_t bits;
+      std::memcpy(&bits, &ratio, sizeof bits);
+      const std::int32_t j = (bits >> kPlaceBits) - kFirst;
+      knot[k][i] = j > 0 ? j : 0;
+      place[k][i] = static_cast<float>(bits & ((1 << kPlaceBits) - 1)) * (1.0f / (1 << kPlaceBits));
+      most[k][i] = hi;
+    }
+  for (int k = 0; k < 2; ++k)
+    for (std::size_t i = 0; i < n; ++i) {
+      at[k][i] = phi[knot[k][i]];
+      next[k][i] = phi[knot[k][i] + 1];
+    }
+  for (std::size_t i = 0; i < n; ++i)
+    loss[i] = most[0][i] * (at[0][i] + place[0][i] * (next[0][i] - at[0][i])) +
+              most[1][i] * (at[1][i] + place[1][i] * (next[1][i] - at[1][i])) + children.limit[i];
+}
+
+TADA_CLONES
+void closed_block(const Children& children, std::size_t n, double s, float* loss) {
+  if (s == 0.0) return closed_block<Mean::kGeometric>(children, n, loss);
+  if (s == 0.5) return closed_block<Mean::kHalf>(children, n, loss);
+  return closed_block<Mean::kHarmonic>(children, n, loss);
+}
+
+}  // namespace
+
+double risk(double a, double b, double s) {
+  double y = 0.0;
+  with_mean(s, [&](auto mean) { y = twice_mean<mean()>(a, b, s); });
+  return y;
+}
+
+TADA_CLONES
+void unpack_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n, double* a,
+                  double* b, double* count) {
+  // A whole number below 2^52 in the low bits of 2^52's double: a conversion that is vector code everywhere.
+  auto whole = [](std::uint64_t x) __attribute__((always_inline)) {
+    return fast::from_bits(x | 0x4330000000000000ULL) - 0x1p52;
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    a[i] = whole(positive[i] >> kCountBits);
+    b[i] = whole(negative[i] >> kCountBits);
+    count[i] = whole((positive[i] & kMostPackedCount) + (negative[i] & kMostPackedCount));
+  }
+}
+
+TADA_CLONES
+double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
+                   const ChildLimits& limits, double s, double* loss) {
+  with_mean(s, [&](auto mean) __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double both = twice_mean<mean()>(a[i], b[i], s) +
+                          twice_mean<mean()>(total.positive - a[i], total.negative - b[i], s);
+      loss[i] = admits(limits, total, a[i], b[i], counts[i]) ? both : kInf;
+    }
+  });
+  return extreme_of(loss, n, kInf, [](double x, double y) { return x < y ? x : y; });
+}
+
+TADA_CLONES
+float least_of(const float* x, std::size_t n) {
+  return extreme_of(x, n, kInfinite, [](float p, float q) { return p < q ? p : q; });
+}
+
+RiskEstimate::RiskEstimate(double s) : s_(s), noise_(4e-6) {
+  if (mean_of(s) != Mean::kGeneral) return;
+  // A line over a step of h x is off by h^2 x^2 |phi''| / 8 at most, and
+  // x^2 |phi''| / phi = (1 + s) x^s / (1 + x^s)^2 <= (1 + s) / 4; a tenth for what changes within a step.
+  noise_ += 1.1 * (1.0 + s) / (32.0 * kSteps * kSteps);
+  std::vector<double> ratio(kKnots), one(kKnots, 1.0), phi(kKnots);
+  for (int i = 0; i < kKnots; ++i) ratio[static_cast<std::size_t>(i)] = ratio_of(i);
+  risk_block(ratio.data(), one.data(), ratio.size(), s, phi.data());
+  phi_.assign(phi.begin(), phi.end());
+  phi_.push_back(phi_.back());  // the knot after a ratio of 1
+}
+
+void RiskEstimate::operator()(const double* a, const double* b, const double* counts, std::size_t n,
+                              const Totals& total, const ChildLimits& limits, float* loss) const {
+  Children children;
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t size = n - first < kBlock ? n - first : kBlock;
+    children_block(a + first, b + first, counts + first, size, total, limits, children);
+    if (phi_.empty())
+      closed_block(children, size, s_, loss + first);
+    else
+      lines_block(children, size, phi_.data(), loss + first);
+  }
+}
+
+}  // namespace tada
