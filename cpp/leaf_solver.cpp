@@ -9,7 +9,8 @@
 namespace tada {
 namespace {
 
-constexpr int kPasses = 100;  // bisection alone would have arrived
+constexpr int kPasses = 100;   // bisection alone would have arrived
+constexpr double kNear = 0.1;  // of v: shorter steps than that tell how soon errors shrink
 // At t > 1 trials keep this share of the way off the step at which a weight becomes infinite: beyond, e^s is
 // so much a matter of rounding that no bound of the weights, on which the sums rest, can be told.
 constexpr double kFinite = 1.0 - 0x1p-40;
@@ -21,22 +22,44 @@ struct Bracket {
   double inside(double x) const { return std::min(high, std::max(low, x)); }
   double middle() const { return low + (high - low) / 2.0; }
 
-  // One safeguarded Newton step from v, where the function is g and its slope -slope. Done when the step is
-  // at most `small` times v, and times the way to a pole, near which steps are small wherever the root is.
+  // One safeguarded step from v, where the function is g: by `move`, as Newton's method would have it or
+  // better. Done when the step is at most `small` times v, and times the way to a pole, near which steps are
+  // small wherever the root is; or where, after one step of hardly more, this one says how soon they shrink.
   // The bracket is halved instead when the step would leave it, or is more than half of the last one: Newton
   // crawls down an exponential.
-  void advance(double g, double slope, double small) {
+  void advance(double g, double move, double small) {
     (g > 0.0 ? low : high) = v;
-    const double newton = v + g / slope, moved = std::fabs(newton - v);
-    done = g == 0.0 || moved <= small * std::min({std::fabs(v), pole_high - v, v - pole_low});
+    const double there = v + move, moved = std::fabs(move);
+    const double scale = std::min({std::fabs(v), pole_high - v, v - pole_low});
+    const double shrunk = moved / last;  // errors go as squares: the next is about moved shrunk^2
+    const bool known = last <= kNear * scale && moved * shrunk * shrunk <= small * small * scale;
+    done = g == 0.0 || moved <= small * scale || known;
     if (g == 0.0) return;
-    const bool quick = newton > low && newton < high && 2.0 * moved <= last;
-    const double next = done ? inside(newton) : quick ? newton : middle();
+    const bool quick = there > low && there < high && 2.0 * moved <= last;
+    const double next = done ? inside(there) : quick ? there : middle();
     done = done || next == v;
     last = std::fabs(next - v);
     v = next;
   }
 };
+
+// The way from v to the root of p(v) - n(v) - ridge v, given the values and the sizes of the slopes of p and
+// n, if each were a weight alone, exp_t(log_t e -+ v): the tempered log odds. At t = 1, and where a class has
+// one weight, that is so; else it is Newton's step up to its square, and much nearer. The ridge goes with the
+// class that it helps.
+double odds_step(double p, double p_slope, double n, double n_slope, double ridge, double v, double s) {
+  if (v >= 0.0) {
+    n += ridge * v;
+    n_slope += ridge;
+  } else {
+    p -= ridge * v;
+    p_slope += ridge;
+  }
+  if (!(p > 0.0 && n > 0.0)) return (p - n) / (p_slope + n_slope);
+  const double odds = s * fast::log(n / p);
+  const double way = s == 0.0 ? fast::log(p / n) : -fast::expm1(odds) / s;
+  return way / (p_slope / p + fast::exp(odds) * n_slope / n);
+}
 
 // Sums of e(v) and of its slope over leaves tried together, scaled from each (leaf, class)'s largest weight
 // after the trial (a weight grows with what it was).
@@ -108,9 +131,9 @@ double two_weights(const LeafSums& p, const LeafSums& n, double s, double ridge,
     const double mn = n.multiplicity > 0.0 ? stepped(ln, -b.v, s) : -INFINITY;
     const double ep = p.multiplicity * fast::exp(mp), en = n.multiplicity * fast::exp(mn);
     // e^t = e / e^s, and 0 where the weight is off.
-    const double slope =
-        (ep > 0.0 ? ep * fast::exp(-s * mp) : 0.0) + (en > 0.0 ? en * fast::exp(-s * mn) : 0.0);
-    b.advance(ep - en - ridge * b.v, slope + ridge, 1e-15);
+    const double p_slope = ep > 0.0 ? ep * fast::exp(-s * mp) : 0.0,
+                 n_slope = en > 0.0 ? en * fast::exp(-s * mn) : 0.0;
+    b.advance(ep - en - ridge * b.v, odds_step(ep, p_slope, en, n_slope, ridge, b.v, s), 1e-15);
     if (b.done) break;
   }
   return b.v;
@@ -147,8 +170,9 @@ std::vector<double> solve_leaves(const LeafTable& table, double s, double ridge,
     trials.run(active, value);
     for (std::size_t j = 0; j < active.size(); ++j) {
       Bracket& b = state[static_cast<std::size_t>(active[j])];
-      const double g = trials.weight(2 * j) - trials.weight(2 * j + 1) - ridge * b.v;
-      b.advance(g, trials.slope(2 * j) + trials.slope(2 * j + 1) + ridge, small);
+      const double p = trials.weight(2 * j), n = trials.weight(2 * j + 1);
+      b.advance(p - n - ridge * b.v,
+                odds_step(p, trials.slope(2 * j), n, trials.slope(2 * j + 1), ridge, b.v, s), small);
     }
   }
   std::vector<double> v(n_leaves);
@@ -185,7 +209,7 @@ double solve_step(const LeafTable& table, const std::vector<double>& value, doub
       g += value[i] * (trials.weight(2 * i) - trials.weight(2 * i + 1));
       slope += value[i] * value[i] * (trials.slope(2 * i) + trials.slope(2 * i + 1));
     }
-    b.advance(g, slope, 1e-15);
+    b.advance(g, g / slope, 1e-15);
   }
   return b.v;
 }

@@ -13,12 +13,12 @@ import pytest
 from tadaboost import TAdaBoostClassifier
 
 DIGESTS = {
-    -0.5: "f40e61c9b246a1ea",
-    0.0: "45a8c149d624b9ac",
-    0.5: "7b55ee6c3076fd74",
-    0.8: "248b0bdf75c4c814",
-    1.0: "86ed7880f55d1c7e",
-    1.3: "6e2fcd195b92a958",
+    -0.5: "c4a0c161c0c49998",
+    0.0: "52539ff618c5a8eb",
+    0.5: "727e18bb91288f7a",
+    0.8: "c99bcf7027e372f6",
+    1.0: "7eff33ea166b3268",
+    1.3: "a2322c32fcc4f675",
 }
 
 

@@ -553,3 +553,7 @@ def test_from_e_to_the_700_on_a_lent_weight_is_infinite(log_lent):
     lent = math.exp(699.0)
     assert normalised_edge(0.5, 1.0, 1.0, lent, lent, 1.0, t=0.0)[1] == pytest.approx(lent)
     assert bound_factor(0.5, lent, 1.0, 1.0, t=1.0) < math.inf
+
+
+def test_an_edge_below_the_least_double_is_none():
+    assert normalised_edge(0.0, 1e-200, 1e-200, 0.0, 0.0, 0.0, t=1.0) == (0.0, 0.0)

@@ -60,7 +60,8 @@ def normalised_edge(
     if A == 0.0:
         return 0.0, 0.0
     if mass_off == 0.0 or max_off == 0.0 or s <= 0.0:
-        return _snap(edge_on / (A * total)), 0.0
+        scale = A * total  # may underflow, as edge_on then does
+        return (_snap(edge_on / scale) if scale > 0.0 else 0.0), 0.0
     log_dagger = (math.log(max_off) - math.log(A)) / s
     e_dagger = math.exp(log_dagger) if log_dagger < 700.0 else math.inf
     if log_dagger <= 0.0:
