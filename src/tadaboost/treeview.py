@@ -85,12 +85,7 @@ def view(model: Any, index: int, label: Any = None, feature_names: Sequence[str]
     rounds = len(trees) // n
     if not -rounds <= index < rounds:
         raise IndexError(f"index is {index}, but the model has {rounds} round{'s' * (rounds > 1)} of trees")
-    place = 0
-    if n > 1:
-        (places,) = np.nonzero(model.classes_ == label)
-        if len(places) != 1:
-            raise ValueError(f"label is {label!r}; choose the class to show: {model.classes_.tolist()}")
-        place = int(places[0])
+    place = place_of(model, label) if n > 1 else 0
     at = (index % rounds) * n + place
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
@@ -105,6 +100,14 @@ def view(model: Any, index: int, label: Any = None, feature_names: Sequence[str]
         np.asarray(model.classes_[place if n > 1 else -1]).item() if len(model.classes_) > 1 else None
     )
     return View(trees[at], float(alphas[at]), speaks_for, names, model._schema)
+
+
+def place_of(model: Any, label: Any) -> int:
+    """Find a class of a model of more than two; ValueError if `label` is none."""
+    (places,) = np.nonzero(model.classes_ == label)
+    if len(places) != 1:
+        raise ValueError(f"label is {label!r}; choose the class to show: {model.classes_.tolist()}")
+    return int(places[0])
 
 
 def export_text(

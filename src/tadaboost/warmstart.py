@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit goes on with: the rounds of an earlier one, as an `Earlier` or in a file, and a seed of draws."""
+"""What a fit goes on with: the rounds of an earlier one, as an `Earlier` or in a file, and a seed."""
 
 from __future__ import annotations
 
