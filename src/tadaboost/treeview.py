@@ -123,7 +123,7 @@ def export_text(
     ----------
     model : fitted TAdaBoostClassifier or TemperedTreeClassifier
     index : int, default=0
-        Which round's tree; -1 is the last.
+        Which tree of `trees_`: 0 is the first, as for `tadaboost inspect --tree`; -1 is the last.
     label : one of the model's classes, optional
         With more than two: whose tree, of "this class or not".
     feature_names : sequence of str, optional
