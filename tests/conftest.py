@@ -2,5 +2,6 @@
 from hypothesis import settings
 
 # A deadline for one example measures how busy the machine is, not the code.
-settings.register_profile("tadaboost", deadline=None)
+# The profile of `.ci/nightly` has many times the examples.
+settings.register_profile("tadaboost", deadline=None, max_examples=40)
 settings.load_profile("tadaboost")

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of users' reports share: the kinds of model that every right answer has to hold for."""
+"""What tests of whole fits share: the kinds of model that answers have to hold for, data, bits."""
 
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tadaboost import TAdaBoostClassifier, load, save
+
+from .pairs import pairs
 
 RULES = {
     "plain": {},
@@ -26,6 +29,15 @@ def every_kind(test):
     return pytest.mark.parametrize("n_classes", [2, 3])(kinds(test))
 
 
+def every_kind_with(name, values):
+    """Run a test so that each of `values` meets each of `RULES`, and both meet two classes and three."""
+    cases = [
+        pytest.param(RULES[rules], n_classes, value, id=f"{rules}-{n_classes}-{value}")
+        for rules, n_classes, value in pairs(list(RULES), [2, 3], values)
+    ]
+    return pytest.mark.parametrize(("rules", "n_classes", name), cases)
+
+
 def make(rules=(), **more):
     """A model of few rounds."""
     return TAdaBoostClassifier(**{"n_estimators": 6, **dict(rules), **more})
@@ -38,6 +50,16 @@ def data(n_classes=2, n=200, seed=0, missing=0.1):
     y = np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n), np.linspace(0.2, 1.4, n_classes)[:-1])
     X[rng.random((n, 4)) < missing] = np.nan
     return X, NAMES[y]
+
+
+def mixed_data(n_classes=2, n=200):
+    """A frame of numbers and a text column with gaps, and labels 0, 1, ... that depend on two of them."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    table["d"] = rng.choice(["u", "v", "w", "x"], n)
+    table = table.mask(rng.random(table.shape) < 0.05)
+    signal = np.nan_to_num(table["a"].to_numpy()) + (table["d"] == "u") + 0.7 * rng.normal(size=n)
+    return table, np.digitize(signal, np.quantile(signal, np.linspace(0, 1, n_classes + 1)[1:-1]))
 
 
 def trees_of(model):

@@ -18,6 +18,8 @@ import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, checkpoint, paper_settings, persist
 from tadaboost.commands import main
 
+from .reports import mixed_data as data
+
 RULES = [
     {},
     {"t": 1.3, "leveraging": "exact", "class_weight": {0: 1.0, 1: 2.5, 2: 1.0}},
@@ -25,15 +27,6 @@ RULES = [
     {"early_stopping": True, "n_iter_no_change": 6, "learning_rate": 0.5},
     {"early_stopping": True, "scoring": "accuracy", "validation_fraction": None, "random_state": 3},
 ]
-
-
-def data(n_classes=2, n=200):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
-    table["d"] = rng.choice(["u", "v", "w", "x"], n)
-    table = table.mask(rng.random(table.shape) < 0.05)
-    signal_ = np.nan_to_num(table["a"].to_numpy()) + (table["d"] == "u") + 0.7 * rng.normal(size=n)
-    return table, np.digitize(signal_, np.quantile(signal_, np.linspace(0, 1, n_classes + 1)[1:-1]))
 
 
 class Interrupted(Exception):
@@ -130,9 +123,16 @@ import numpy as np
 import tadaboost
 from tadaboost import TAdaBoostClassifier, checkpoint, persist
 
-path, moment, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+path = sys.argv[1]
 checkpoint.INTERVAL, checkpoint.SHARE = 0.0, np.inf
 write, calls = persist.write, []
+moments = [("half written", 1), ("after the rename", 4), ("half written", 6), ("before the rename", 3)]
+for moment, count in [*moments, ("", 0)]:  # a process each, forked before there are rounds or threads
+    if not os.fork():
+        break
+    print(os.waitstatus_to_exitcode(os.wait()[1]), len(os.listdir(os.path.dirname(path))))
+else:
+    sys.exit()
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -161,21 +161,12 @@ tadaboost.save(model.set_params(checkpoint=None, n_jobs=None), path + ".tada")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="forks")
 def test_a_fit_killed_at_several_moments_saves_the_same_bytes(path):
-    def run(path, *moment):
-        return subprocess.run([sys.executable, "-c", KILLED, path, *moment], check=False).returncode
-
-    moments = [
-        ("half written", "1"),
-        ("after the rename", "4"),
-        ("half written", "6"),
-        ("before the rename", "3"),
-    ]
-    for moment in moments:
-        assert run(path, *moment) == -signal.SIGKILL
-        assert len(os.listdir(path.parent)) <= 2  # the checkpoint, and one that was not whole
-    assert run(path, "", "0") == 0
+    done = subprocess.run([sys.executable, "-c", KILLED, path], capture_output=True, text=True, check=True)
+    codes, files = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)
+    assert codes == (*[-signal.SIGKILL] * 4, 0)
+    assert max(files) <= 2  # the checkpoint, and one that was not whole
     assert sorted(os.listdir(path.parent)) == [path.name, f"{path.name}.tada"]
     # The seed was drawn by the first process; another draw would hold out other rows.
     seed = tadaboost.load(path)._seed

@@ -319,6 +319,18 @@ def test_class_weight_is_a_factor_on_the_weights(class_weight, weighted):
     )
 
 
+def test_the_advice_on_weights_near_zero_can_be_followed():
+    X, y = data()
+    weight = np.full(200, 1e-315)
+    with pytest.warns(
+        UserWarning, match=r"^sample_weight sums to 2e-313 .*; divide the weights by their sum "
+    ):
+        TAdaBoostClassifier(n_estimators=2).fit(X, y, weight)
+    advised = weight / weight.sum() * 200
+    assert advised.mean() == pytest.approx(1.0)
+    TAdaBoostClassifier(n_estimators=2).fit(X, y, advised)  # and is not warned of
+
+
 def test_a_bad_class_weight_is_named():
     X, y = data()
     with pytest.raises(ValueError, match=r"^class_weight gives the factors \[1\.0, -2\.0\]"):

@@ -10,6 +10,7 @@ import pytest
 from tadaboost import TAdaBoostClassifier
 
 from . import naive
+from .pairs import pairs
 
 TS = [-1.0, 0.0, 0.5, 0.9, 1.0, 1.1]
 PAPER = {"growth": "heaviest", "allow_pure_leaves": False}
@@ -113,10 +114,10 @@ def assert_same_model(model, rounds, rows):
 SMALL = {"min_samples_leaf": 0, "leaf_ridge": 0.0}
 
 
-@pytest.mark.parametrize("t", TS)
-@pytest.mark.parametrize("leaf_values", ["exact", "theorem_a", "canonical"])
-@pytest.mark.parametrize("leveraging", ["unit", "closed", "exact"])
-@pytest.mark.parametrize("growth", ["best", "heaviest"])
+@pytest.mark.parametrize(
+    ("t", "leaf_values", "leveraging", "growth"),
+    pairs(TS, ["exact", "theorem_a", "canonical"], ["unit", "closed", "exact"], ["best", "heaviest"]),
+)
 def test_every_rule_equals_the_oracle(t, leaf_values, leveraging, growth):
     data = dataset("everything")
     # Pure leaves of the closed values are infinite, or nearly; they have a test of their own.
@@ -131,24 +132,23 @@ def test_every_rule_equals_the_oracle(t, leaf_values, leveraging, growth):
     assert_same_model(model, rounds, data.X)
 
 
-@pytest.mark.parametrize("t", TS)
-@pytest.mark.parametrize(
-    "kind", ["numeric", "few levels", "many levels", "missing", "whole weights", "fractional weights"]
-)
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {**PAPER, "leaf_values": "theorem_a", "leveraging": "closed", "learning_rate": 1.0}],
-    ids=["defaults", "paper"],
-)
-def test_every_kind_of_data_equals_the_oracle(t, kind, settings):
+PLAIN = {
+    "defaults": {},
+    "paper": {**PAPER, "leaf_values": "theorem_a", "leveraging": "closed", "learning_rate": 1.0},
+}
+KINDS = ["numeric", "few levels", "many levels", "missing", "whole weights", "fractional weights"]
+
+
+@pytest.mark.parametrize(("t", "kind", "rules"), pairs(TS, KINDS, list(PLAIN)))
+def test_every_kind_of_data_equals_the_oracle(t, kind, rules):
     data = dataset(kind, seed=1)
-    model, rounds = fit(data, t, **settings)
+    model, rounds = fit(data, t, **PLAIN[rules])
     unseen = dataset(kind, seed=2).X
     unseen[::7] = np.nan  # missing where training may have had none
     assert_same_model(model, rounds, np.vstack([data.X, unseen]))
 
 
-@pytest.mark.parametrize("t", TS)
+@pytest.mark.parametrize("t", [-1.0, 0.5, 1.0, 1.1])
 @pytest.mark.parametrize(
     "limits",
     [
@@ -175,25 +175,30 @@ def test_a_leaf_with_one_very_heavy_row_equals_the_oracle():
 
 
 # For the columns of "everything": numeric, numeric with telling gaps, whole numbers, 5 levels, 13 levels.
-@pytest.mark.parametrize("t", [-1.0, 0.5, 0.9, 1.0, 1.1])
-@pytest.mark.parametrize("direction", [[1, -1, 1, 0, 0], [-1, 0, 0, 0, 0]], ids=str)
+DIRECTIONS = [[1, -1, 1, 0, 0], [-1, 0, 0, 0, 0]]
+STEPS = {
+    "exact unit": {"n_estimators": 5, "leaf_ridge": 0.1},
+    "theorem_a closed": {
+        "leaf_values": "theorem_a",
+        "leveraging": "closed",
+        "allow_pure_leaves": False,
+        "learning_rate": 1.0,
+    },
+    "canonical exact": {
+        "leaf_values": "canonical",
+        "leveraging": "exact",
+        "allow_pure_leaves": False,
+        "growth": "heaviest",
+    },
+}
+
+
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"n_estimators": 5, "leaf_ridge": 0.1},
-        {
-            "leaf_values": "theorem_a",
-            "leveraging": "closed",
-            "allow_pure_leaves": False,
-            "learning_rate": 1.0,
-        },
-        {"leaf_values": "canonical", "leveraging": "exact", "allow_pure_leaves": False, "growth": "heaviest"},
-    ],
-    ids=["exact unit", "theorem_a closed", "canonical exact"],
+    ("t", "direction", "steps"), pairs([-1.0, 0.5, 0.9, 1.0, 1.1], DIRECTIONS, list(STEPS)), ids=str
 )
-def test_constrained_trees_equal_the_oracle(t, direction, settings):
+def test_constrained_trees_equal_the_oracle(t, direction, steps):
     data = dataset("everything", n=90, seed=9)
-    model, rounds = fit(data, t, direction=direction, **settings)
+    model, rounds = fit(data, t, direction=direction, **STEPS[steps])
     assert_same_model(model, rounds, data.X)
 
 
@@ -209,29 +214,28 @@ def test_groups_of_columns_equal_the_oracle(t, groups):
     )
 
 
-@pytest.mark.parametrize("t", [0.0, 1.0, 1.1])
-@pytest.mark.parametrize("kind", ["everything", "whole weights", "numeric"])
+DRAWS = {
+    "rows": {"subsample": 0.5, "seed": 3},
+    "columns": {"colsample": 0.5, "seed": 2**32 - 1},
+    "both": {"subsample": 0.7, "colsample": 0.3, "leveraging": "exact", "growth": "heaviest", "seed": 0},
+    "constrained": {
+        "subsample": 0.8,
+        "colsample": 0.7,
+        "direction": [1, 1, 0, 0, 0],
+        "groups": [{0, 1, 3, 4}, {1, 2}],
+        "seed": 1,
+    },
+    "few": {"subsample": 0.03, "colsample": 0.01, "n_estimators": 8, "seed": 0},  # draws without a split
+}
+
+
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"subsample": 0.5, "seed": 3},
-        {"colsample": 0.5, "seed": 2**32 - 1},
-        {"subsample": 0.7, "colsample": 0.3, "leveraging": "exact", "growth": "heaviest", "seed": 0},
-        {
-            "subsample": 0.8,
-            "colsample": 0.7,
-            "direction": [1, 1, 0, 0, 0],
-            "groups": [{0, 1, 3, 4}, {1, 2}],
-            "seed": 1,
-        },
-        {"subsample": 0.03, "colsample": 0.01, "n_estimators": 8, "seed": 0},  # draws without a split
-    ],
-    ids=["rows", "columns", "both", "constrained", "few"],
+    ("t", "kind", "draws"), pairs([0.0, 1.0, 1.1], ["everything", "whole weights", "numeric"], list(DRAWS))
 )
-def test_draws_equal_the_oracle(t, kind, settings):
+def test_draws_equal_the_oracle(t, kind, draws):
     data = dataset(kind, seed=11)
     n_columns = data.X.shape[1]
-    settings = dict(settings)
+    settings = dict(DRAWS[draws])
     if "direction" in settings:
         settings["direction"] = settings["direction"][:n_columns]
         settings["groups"] = [{c for c in group if c < n_columns} for group in settings["groups"]]
@@ -239,9 +243,10 @@ def test_draws_equal_the_oracle(t, kind, settings):
     assert_same_model(model, rounds, data.X)
 
 
-@pytest.mark.parametrize("t", [-1.0, 0.5, 0.9, 1.0, 1.1])
-@pytest.mark.parametrize("leveraging", ["unit", "closed", "exact"])
-@pytest.mark.parametrize("leaf_values", ["exact", "theorem_a"])
+@pytest.mark.parametrize(
+    ("t", "leveraging", "leaf_values"),
+    pairs([-1.0, 0.5, 0.9, 1.0, 1.1], ["unit", "closed", "exact"], ["exact", "theorem_a"]),
+)
 def test_pure_leaves_without_ridge_equal_the_oracle(t, leveraging, leaf_values):
     """At t >= 1 their values are capped; at t < 1 the rows of such a leaf may switch off."""
     data = dataset("numeric", seed=4)
@@ -297,13 +302,14 @@ def identical(a, b):
 
 @pytest.fixture(scope="module")
 def large():
-    data = dataset("everything", n=20_000, seed=5)
-    wide = np.hstack([data.X, np.random.default_rng(6).normal(size=(20_000, 6)).astype(np.float32)])
+    data = dataset("everything", n=8000, seed=5)
+    wide = np.hstack([data.X, np.random.default_rng(6).normal(size=(8000, 6)).astype(np.float32)])
     return data._replace(X=wide)
 
 
-@pytest.mark.parametrize("t", [0.0, 0.5, 0.9, 1.0, 1.1])
-@pytest.mark.parametrize("leveraging", ["unit", "exact"])
+@pytest.mark.parametrize(
+    ("t", "leveraging"), [(0.0, "unit"), (0.5, "exact"), (0.9, "unit"), (1.0, "exact"), (1.1, "unit")]
+)
 def test_threads_and_the_order_of_rows_change_no_bit(large, t, leveraging):
     X, y, w, categorical = large
     settings = {"n_estimators": 4, "leveraging": leveraging, "categorical_features": categorical}

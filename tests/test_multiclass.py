@@ -272,5 +272,5 @@ def test_displays_draw_the_problem_of_one_class():
     weights = WeightsDisplay.from_estimator(model, label="dog", rows=[0, 1])
     np.testing.assert_allclose(weights.share, model.weights_[:, :2, 3].sum(axis=1))
     pyplot.close("all")
-    with pytest.raises(ValueError, match=r"^label is None; choose the class to draw: \['ant', 'bee'"):
+    with pytest.raises(ValueError, match=r"^label is None; choose the class to show: \['ant', 'bee'"):
         BoundDisplay.from_estimator(model)

@@ -4,6 +4,7 @@
 import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -157,8 +158,13 @@ def test_one_tree_and_one_class_have_predictors_too():
         ([1.0, 2.0, 3.0], ValueError, "row: has 3 values, the model 4 columns"),
         ([[1.0, 2.0, 3.0, 4.0]], TypeError, "row: must be 1-D"),
         ([1.0, np.inf, 3.0, 4.0], ValueError, "row: holds infinity in column 1; replace it"),
-        ([1.0, 2.0, "3", 4.0], TypeError, "row must hold numbers"),
-        ([1.0, 2.0, object(), 4.0], TypeError, "row must hold numbers"),
+        (
+            [1.0, 2.0, "3", 4.0],
+            ValueError,
+            r"^column 2 holds text \('3' in row 0\) where a number is expected",
+        ),
+        ([1.0, 2.0, object(), 4.0], TypeError, "^column 2 holds a object in row 0"),
+        ([1.0, None, 10**400, 4.0], ValueError, "^column 2 holds a number too large for float64"),
         ([1.0, 2.0, 3j, 4.0], TypeError, "row must hold numbers"),
         (
             {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0},
@@ -177,11 +183,11 @@ def test_a_bad_row_is_refused(fitted, row, error, match):
 @pytest.mark.parametrize(
     ("at", "value", "error", "match"),
     [
-        (4, 1, ValueError, "column 4 holds 1 in row 0, but its levels in fit were text"),
-        (5, "1", ValueError, "column 5 holds '1' in row 0, but its levels in fit were numbers"),
-        (5, np.inf, ValueError, "column 5 holds infinity in row 0"),
-        (4, ["Ulm"], TypeError, "column 4 holds a list in row 0"),
-        (0, "x", TypeError, "row must hold numbers"),
+        (4, 1, ValueError, "column 'town' holds 1 in row 0, but its levels in fit were text"),
+        (5, "1", ValueError, "column 'floor' holds '1' in row 0, but its levels in fit were numbers"),
+        (5, np.inf, ValueError, "column 'floor' holds infinity in row 0"),
+        (4, ["Ulm"], TypeError, "column 'town' holds a list in row 0"),
+        (0, "x", ValueError, r"^column 'a' holds text \('x' in row 0\) where a number is expected"),
     ],
 )
 def test_a_bad_level_is_refused_as_in_a_table(fitted_on_levels, at, value, error, match):
@@ -190,6 +196,13 @@ def test_a_bad_level_is_refused_as_in_a_table(fitted_on_levels, at, value, error
     row[at] = value
     with pytest.raises(error, match=match):
         model.predictor()(row)
+
+
+def test_decimals_are_numbers_as_in_a_table(fitted):
+    model, X = fitted
+    predictor, row = model.predictor(), [None, *map(Decimal, X[0, 1:].tolist())]
+    assert predictor(row) == predictor([np.nan, *X[0, 1:]]) == model.decision_function([row])[0]
+    assert predictor([*map(Decimal, X[0].tolist())]) == predictor(X[0])
 
 
 def test_what_is_masked_is_missing_as_in_a_table(fitted):

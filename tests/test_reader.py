@@ -226,6 +226,20 @@ def test_dates_that_can_be_read_in_two_ways_and_decimal_commas_are_remarked_on()
     assert "column 'size': cells such as '1,5' look like numbers with a decimal comma" in remarks[1]
 
 
+def test_a_text_column_with_nearly_a_level_a_row_is_remarked_on():
+    for n_levels, n_rows, remarked in ((38, 40, True), (30, 40, False), (18, 19, False)):
+        names = [f"u{i % n_levels}" for i in range(n_rows)]
+        found = recognise(table(name=names, size=list(range(n_rows))), apart=())
+        assert [rule["name"] for rule in found.rules] == ["name", "size"]
+        assert bool(found.remarks) == remarked
+    names = [f"u{i % 38}" for i in range(40)]
+    (remark,) = recognise(table(name=[*names, *[""] * 99]), apart=()).remarks  # missing cells do not count
+    assert remark.endswith(
+        "column 'name': 38 different texts in 40 cells look like an identifier; "
+        "leave it out with --drop 'name' if it is one"
+    )
+
+
 def test_typed_columns_of_parquet_follow_the_same_rules():
     frame = pl.DataFrame(
         {

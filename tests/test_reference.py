@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from tadaboost import TAdaBoostClassifier, _core, paper_settings
+from tadaboost.forest import _levels_of
 from tadaboost.rounds import Run
-from tadaboost.tree import Tree, _levels_of
+from tadaboost.tree import Tree
 
 from . import oracle
 

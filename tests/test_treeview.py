@@ -145,12 +145,16 @@ def test_the_command_line_prints_the_trees_of_a_round(tmp_path, monkeypatch, lab
     assert (
         run(main, ["fit", "d.csv", "--target", "y", "--folds", "0", "--set", "n_estimators=3"]).exit_code == 0
     )
-    printed = run(main, ["inspect", "d.tada", "--tree", "2"]).stdout
+    printed = run(main, ["inspect", "d.tada", "--tree", "1"]).stdout
     for label in labels[-1:] if len(labels) == 2 else labels:
-        assert f"Round 2, coefficient 0.1, values above 0 speak for {label}:\n|--- [a] <= " in printed
+        assert (
+            f"Tree 1 (round 2 of 3), coefficient 0.1, values above 0 speak for {label}:\n|--- [a] <= "
+            in printed
+        )
         names = ["[a]", "day in days since 1970-01-01"]
         assert export_text(load("d.tada"), 1, label=label, feature_names=names) in printed
-    wrong = run(main, ["inspect", "d.tada", "--tree", "4"])
-    assert (wrong.exit_code, "--tree 4: the model has 3 rounds" in wrong.stderr) == (2, True)
+    assert run(main, ["inspect", "d.tada", "--tree", "0"]).stdout.startswith("Tree 0 (round 1 of 3), ")
+    wrong = run(main, ["inspect", "d.tada", "--tree", "3"])
+    assert (wrong.exit_code, "--tree 3: the trees are 0 to 2" in wrong.stderr) == (2, True)
     both = run(main, ["inspect", "d.tada", "--tree", "1", "--json"])
     assert (both.exit_code, "--tree prints text; leave out --json" in both.stderr) == (2, True)

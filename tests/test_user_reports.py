@@ -27,7 +27,7 @@ from tadaboost.commands import main
 from tadaboost.displays import TreeDisplay
 from tadaboost.treeview import export_text
 
-from .reports import NAMES, RULES, bits, data, every_kind, make, run_script, trees_of, twin
+from .reports import NAMES, RULES, bits, data, every_kind, every_kind_with, make, run_script, trees_of, twin
 
 NAN = float("nan")
 
@@ -45,10 +45,7 @@ def test_01_the_weights_of_every_round_are_there_when_asked_for(rules, n_classes
     assert not hasattr(make(rules).fit(X, y, times), "weights_")
 
 
-@every_kind
-@pytest.mark.parametrize(
-    "more", [{}, {"class_weight": "balanced"}, {"max_bins": 9, "min_leaf_mass": 0.1}], ids=str
-)
+@every_kind_with("more", [{}, {"class_weight": "balanced"}, {"max_bins": 9, "min_leaf_mass": 0.1}])
 def test_02_a_whole_weight_is_a_repetition_under_every_limit(rules, n_classes, more):
     X, y = data(n_classes, n=400)
     table = pd.DataFrame(X, columns=list("abcd")).assign(
@@ -148,8 +145,7 @@ def test_06_without_missing_values_in_training_they_go_to_the_heavier_child(rule
     assert first.endswith("or missing") == bool(trees_of(fitted)[n_classes // 3].missing_left[0])
 
 
-@every_kind
-@pytest.mark.parametrize("dtype", ["f8", "f4", object])
+@every_kind_with("dtype", ["f8", "f4", object])
 def test_07_missing_values_are_taken_and_the_tag_says_so(rules, n_classes, dtype):
     X, y = data(n_classes, missing=0.5)
     X[:, 2] = NAN
@@ -218,8 +214,7 @@ def test_10_a_thousand_levels_fit_and_the_rarest_share_a_bin(rules, n_classes, t
         assert len(np.unique(scores, axis=0)) == 1
 
 
-@every_kind
-@pytest.mark.parametrize("dtype", ["f8", "i8", "i2"])
+@every_kind_with("dtype", ["f8", "i8", "i2"])
 def test_11_a_number_that_is_no_trained_category_is_unknown(rules, n_classes, dtype, tmp_path):
     X = (np.arange(120)[:, None] % 6).astype(dtype)
     fitted = make(rules, categorical_features=[0]).fit(X, NAMES[X[:, 0].astype(int) % n_classes])
@@ -395,8 +390,7 @@ def test_19_labels_come_back_as_they_went_in(labels, dtype, tmp_path):
             assert set(predicted.tolist()) <= set(labels.tolist())
 
 
-@every_kind
-@pytest.mark.parametrize("dtype", ["u1", "i8", "i2", "?", "f2", "f4", ">f8", ">i4", object, "longdouble"])
+@every_kind_with("dtype", ["u1", "i8", "i2", "?", "f2", "f4", ">f8", ">i4", object, "longdouble"])
 def test_20_any_type_of_number_predicts_as_float64(rules, n_classes, dtype):
     whole = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 9, (90, 3))
     y = NAMES[whole.sum(axis=1) % n_classes]
@@ -464,8 +458,7 @@ def test_23_skops_distrusts_nothing_but_our_classes(rules, n_classes):
         np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
 
 
-@every_kind
-@pytest.mark.parametrize("near", [20180130.0, 3e10, 1e-300, 2.0**53])
+@every_kind_with("near", [20180130.0, 3e10, 1e-300, 2.0**53])
 def test_24_a_threshold_survives_a_file_to_the_bit(rules, n_classes, near, tmp_path):
     rng = np.random.default_rng(0)
     step = np.spacing(near)

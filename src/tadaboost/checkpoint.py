@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tadaboost
-from tadaboost import forest, frame, persist, target
-from tadaboost.classifier import Earlier, TAdaBoostClassifier
+from tadaboost import forest, frame, persist, target, warmstart
+from tadaboost.classifier import TAdaBoostClassifier
 from tadaboost.tree import Tree
 from tadaboost.validation import Rows
+from tadaboost.warmstart import Earlier
 
 __all__ = ["Checkpoint"]
 
@@ -108,7 +109,7 @@ class Checkpoint:
         model, about = self._found
         entry = about["checkpoint"]
         self._refuse_other(model, about)
-        kept = Earlier(model.trees_, model.rounds_, model.stop_reason_, self._model._kind(True))
+        kept = Earlier(model.trees_, model.rounds_, model.stop_reason_, warmstart.kind(self._model, True))
         if entry["after"] == after:
             return kept
         # A fit without `after` has had these parameters all along, and so has what agrees with it.

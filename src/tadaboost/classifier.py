@@ -8,30 +8,21 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from tadaboost import constraints, forest, frame, rounds
+from tadaboost import constraints, forest, frame, rounds, warmstart
 from tadaboost.base import Floats, TemperedClassifier, by_class, n_threads_of
 from tadaboost.margins import MarginMixin
 from tadaboost.tree import Tree
 from tadaboost.validation import Rows, Watch, part, weighted
-
-
-class Earlier(NamedTuple):
-    """The rounds of an earlier fit, which a warm start goes on with."""
-
-    weak: list[Any]
-    rounds: NDArray[np.void]
-    reason: str
-    kind: tuple[Any, ...]  # what must not change
 
 
 class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[misc]
@@ -324,8 +315,10 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
         given["sample_weight_val"] = sample_weight_val
         given = {name: value for name, value in given.items() if value is not None}
-        checkpoint = self._checkpoint()
-        earlier = self._earlier(None if checkpoint is None else checkpoint.seed)
+        checkpoint = warmstart.open_checkpoint(self)
+        earlier = warmstart.earlier_rounds(self)
+        if earlier is None:
+            self._seed = warmstart.choose_seed(self, None if checkpoint is None else checkpoint.seed)
         fraction = self.validation_fraction if self.early_stopping else None
         train, held_out = part(X, y, **given, fraction=fraction, seed=self._seed)
         run = self._start(*train)
@@ -333,7 +326,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         if checkpoint is not None:
             earlier = checkpoint.go_on(earlier, train, held_out)
         if earlier is not None:
-            self._resume(run, earlier)
+            warmstart.resume(run, self, earlier)
         fitted = partial(self._attributes, run, watch)  # lazy: for a callback that asks, and at the end
 
         about = {"X": X, "y": y, "metadata": given or None}
@@ -397,46 +390,6 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             direction=constraints.directions(self.monotonic_cst, names, is_categorical, n_classes),
             groups=constraints.groups(self.interaction_cst, names, len(schema)),
         )
-
-    def _checkpoint(self) -> Any:
-        if self.checkpoint is None:
-            return None
-        from tadaboost.checkpoint import Checkpoint  # its files hold models of this class: it imports us
-
-        return Checkpoint(self)
-
-    def _earlier(self, known_seed: int | None) -> Earlier | None:
-        """Give the rounds that a warm start goes on with; choose the seed of this fit, or keep that one's.
-
-        `known_seed` is that of a checkpoint, kept where there is none to choose.
-        """
-        if self.warm_start and hasattr(self, "trees_"):
-            if self.n_estimators < self.n_iter_:
-                raise ValueError(
-                    f"n_estimators={self.n_estimators} is less than the {self.n_iter_} rounds that are "
-                    "there; warm_start only adds rounds"
-                )
-            weak = getattr(self, "estimators_", self.trees_)
-            return Earlier(weak, self.rounds_, self.stop_reason_, self._kind(bool(self.trees_)))
-        self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else 0
-        draws = self.estimator is not None or self.early_stopping or min(self.subsample, self.colsample) < 1
-        if self.random_state is None and known_seed is not None:
-            self._seed = known_seed
-        elif draws and not isinstance(self.random_state, Integral):
-            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return None
-
-    def _kind(self, of_trees: bool) -> tuple[Any, ...]:
-        return self.classes_.tolist(), self.n_features_in_, self._temperature, self._clip_at, of_trees
-
-    def _resume(self, run: Any, earlier: Earlier) -> None:
-        """Make the first rounds those of an earlier fit, if it was of this kind."""
-        if earlier.kind != self._kind(self.estimator is None):
-            raise ValueError(
-                "warm_start goes on with an earlier fit, whose classes, number of columns, t, clip and kind "
-                "of weak learner must be those of this one"
-            )
-        run.resume(earlier.weak, earlier.rounds, earlier.reason)
 
     def _watch(self, train: Rows, held_out: Rows | None) -> Watch:
         """Give what looks at the model after each round."""

@@ -34,6 +34,7 @@ _FALSE, _TRUE = ("0", "false", "no", "f", "n"), ("1", "true", "yes", "t", "y")
 # A column is a damaged column of numbers (or dates), not one of text, when it has at least so many of them
 # and they are at least this share of its cells.
 _ENOUGH, _NEARLY_ALL = 20, 0.95
+_OWN = 0.8  # share of different texts from which a column looks like an identifier
 
 _TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
 _TIMES = ("", "T%H:%M", "T%H:%M:%S%.f", "T%H:%M%#z", "T%H:%M:%S%.f%#z")
@@ -251,6 +252,11 @@ def _recognise(table: Table, name: str, remarks: list[str]) -> tuple[Rule, str]:
         return rule, f"constant, always {shown(present[0], 20)}"
     if rule["kind"] == "text" and present.n_unique() == present.len():
         return rule, "text, all values different"
+    if rule["kind"] == "text" and present.len() >= _ENOUGH and present.n_unique() > _OWN * present.len():
+        remarks.append(
+            f"{table.name}: column {shown(name)}: {present.n_unique()} different texts in {present.len()} "
+            f"cells look like an identifier; leave it out with --drop {shown(name)} if it is one"
+        )
     return rule, ""
 
 

@@ -64,6 +64,13 @@ class Settings:
     report: Path
     as_json: bool
 
+    def files(self) -> dict[str, Path]:
+        """Give what will be written, by the option that names it."""
+        files = {"--model": self.model, "--report": self.report}
+        if self.parameters.get("checkpoint") is not None:
+            files["checkpoint"] = Path(self.parameters["checkpoint"])
+        return files
+
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
@@ -158,9 +165,8 @@ def fit(
             f"{shown(target_name)} is the target; it can be neither dropped nor the weight"
         )
     with one_line_errors():
-        for path in (settings.model, settings.report):
-            if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
-                raise click.UsageError(f"{path} is the data; writing there would destroy it")
+        for path in settings.files().values():
+            _refuse_to_destroy(path, {data: "the data"})
         _check_places(settings)
         _fit(read_table(data), target_name, positive, drop, weight, settings)
 
@@ -198,6 +204,10 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
     Columns are matched by name; others, the target too, are ignored.
     """
     with one_line_errors():
+        if output is not None and output != "-":
+            _refuse_to_destroy(Path(output), {data: "the data", model_path: "the model"})
+            if Path(output).suffix.lower() == ".tada":
+                raise DataError(f"{output}: predictions are CSV, and .tada is for models; name it .csv")
         model = _load(model_path)
         table = read_table(data)
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
@@ -217,7 +227,12 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
 
 @main.command()
 @click.argument("model_path", metavar="MODEL.tada")
-@click.option("--tree", metavar="ROUND", type=click.IntRange(1), help="Print the tree of that round instead.")
+@click.option(
+    "--tree",
+    metavar="INDEX",
+    type=click.IntRange(0),
+    help="Print that tree instead; 0 is the first, as in `trees_`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def inspect(model_path: str, tree: int | None, as_json: bool) -> None:
     """Say what the model in MODEL.tada is: data, error estimate, importances, rounds, settings."""
@@ -262,10 +277,7 @@ def _settings(
     settings = Settings(
         parameters, folds, seed, Path(model or f"{stem}.tada"), Path(report or f"{stem}.html"), as_json
     )
-    files = {"--model": settings.model, "--report": settings.report}
-    if parameters.get("checkpoint") is not None:
-        files["checkpoint"] = Path(parameters["checkpoint"])
-    for (one, path), (other, other_path) in itertools.combinations(files.items(), 2):
+    for (one, path), (other, other_path) in itertools.combinations(settings.files().items(), 2):
         if path.absolute() == other_path.absolute():
             raise click.UsageError(f"{one} and {other} are both {path}")
     return settings
@@ -317,10 +329,16 @@ def _value(text: str) -> object:
     return text
 
 
+def _refuse_to_destroy(path: Path, read: dict[str, str]) -> None:
+    """Raise DataError if `path`, to be written, is one of the files that are read: name and what it is."""
+    for name, what in read.items():
+        if path.is_file() and Path(name).exists() and path.samefile(name):  # `-` is no file but in name
+            raise DataError(f"{path} is {what}; writing there would destroy it, so name another file")
+
+
 def _check_places(settings: Settings) -> None:
     """Find out before a long fit, not after it, that a file cannot be written where it is to go."""
-    checkpoint = settings.parameters.get("checkpoint")
-    for path in (settings.model, settings.report, *([] if checkpoint is None else [Path(checkpoint)])):
+    for path in settings.files().values():
         if path.is_dir():
             raise DataError(f"{path}: is a folder; name a file")
         if not path.parent.is_dir():
@@ -507,16 +525,17 @@ def _show(model: Any) -> None:
     _print_grid(console, "Settings", ("parameter", "value"), parameters)
 
 
-def _show_tree(model: Any, number: int) -> None:
+def _show_tree(model: Any, index: int) -> None:
     """Print the trees of a round: one, or one a class."""
-    if number > model.n_iter_:
-        raise click.UsageError(f"--tree {number}: the model has {model.n_iter_} rounds")
+    if index >= model.n_iter_:
+        raise click.UsageError(f"--tree {index}: the trees are 0 to {model.n_iter_ - 1}")
     days = " in days since 1970-01-01"
     names = [rule["name"] + days * (rule["kind"] == "date") for rule in model.table_["columns"]]
     for label in model.classes_.tolist() if len(model.classes_) > 2 else [model.classes_[-1]]:
-        seen = view(model, number - 1, label, names)
-        click.echo(f"Round {number}, coefficient {seen.alpha:.6g}, values above 0 speak for {label}:")
-        click.echo(export_text(model, number - 1, label=label, feature_names=names))
+        seen = view(model, index, label, names)
+        of = f"Tree {index} (round {index + 1} of {model.n_iter_})"
+        click.echo(f"{of}, coefficient {seen.alpha:.6g}, values above 0 speak for {label}:")
+        click.echo(export_text(model, index, label=label, feature_names=names))
 
 
 def _print_grid(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -548,10 +548,7 @@ def _of_class(estimator: Any, values: NDArray[Any], label: Any) -> NDArray[Any]:
     """Pick one problem of a model of more than two classes, whose values have classes on the last axis."""
     if len(estimator.classes_) <= 2:
         return values
-    (place,) = np.nonzero(estimator.classes_ == label)
-    if len(place) != 1:
-        raise ValueError(f"label is {label!r}; choose the class to draw: {estimator.classes_.tolist()}")
-    picked: NDArray[Any] = values[..., place[0]]
+    picked: NDArray[Any] = values[..., treeview.place_of(estimator, label)]
     return picked
 
 

@@ -7,14 +7,17 @@ tree_start[j] to tree_start[j + 1]. Children stay numbered within their tree; `c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tadaboost import _core
 from tadaboost._core import Forest
+from tadaboost.binning import Bins
 from tadaboost.tree import Tree
 
 
@@ -82,17 +85,62 @@ def flatten(trees: list[Tree]) -> FlatTrees:
 def unflatten(flat: FlatTrees) -> list[Tree]:
     """Cut the arrays into trees again; the inverse of `flatten`."""
     trees = []
-    for first, last in zip(flat.tree_start[:-1].tolist(), flat.tree_start[1:].tolist(), strict=True):
-        offsets = flat.category_start[first : last + 1]
-        fields = {
-            name: getattr(flat, name)[first:last].copy()
-            for name in DTYPES
-            if name in Tree._fields and name != "categories"
-        }
-        fields["categories"] = flat.categories[offsets[0] : offsets[-1]].copy()
-        fields["category_start"] = offsets - offsets[0]
-        trees.append(Tree(**fields))
+    for first, last in pairwise(flat.tree_start.tolist()):
+        nodes, offsets = slice(first, last), flat.category_start[first : last + 1]
+        trees.append(
+            Tree(
+                flat.feature[nodes].copy(), flat.threshold[nodes].copy(), flat.left[nodes].copy(),
+                flat.right[nodes].copy(), flat.value[nodes].copy(), flat.missing_left[nodes].copy(),
+                flat.is_categorical[nodes].copy(), flat.categories[offsets[0] : offsets[-1]].copy(),
+                offsets - offsets[0], flat.mass[nodes].copy(), flat.gain[nodes].copy(),
+            )
+        )  # fmt: skip  # field by field: many small trees are made here
     return trees
+
+
+def to_trees(
+    grown: Sequence[_core.GrownTree],
+    bins: Bins,
+    leaves: Sequence[NDArray[np.int32]],
+    values: Sequence[NDArray[np.float64]],
+    unit: float,
+) -> list[Tree]:
+    """Return the flat trees of what a grower returns: bin numbers become thresholds and level codes.
+
+    All at once, because for a small tree it is the number of calls that takes time.
+
+    Parameters
+    ----------
+    grown : sequence of _core.GrownTree
+    bins : Bins
+    leaves, values : sequences of ndarray
+        Node ids of each tree's leaves, and their values.
+    unit : float
+        The multiplicity that one count of the core stands for.
+    """
+    n_nodes = [len(tree) for tree in grown]
+    start = np.cumsum([0, *n_nodes])
+    feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain = _core.lay_out(
+        list(grown)
+    )
+    inner = np.maximum(feature, 0)
+    is_categorical = bins.is_categorical[inner] & (feature >= 0)
+    numeric = (feature >= 0) & ~is_categorical
+    threshold = np.zeros(len(feature))
+    threshold[numeric] = bins.edges[bins.edge_start[inner[numeric]] + last_left[numeric]]
+    value = np.zeros(len(feature))
+    value[np.concatenate(leaves) + np.repeat(start[:-1], [len(ids) for ids in leaves])] = np.concatenate(
+        values
+    )
+    categories, category_start = right_bins, bin_start
+    if is_categorical.any():
+        categories, category_start = _levels_of(feature, right_bins, bin_start, bins)
+    return unflatten(
+        FlatTrees(
+            start, feature, threshold, left, right, value, missing_left.astype(bool), is_categorical,
+            categories, category_start, count.astype(np.float64) * unit, gain,
+        )
+    )  # fmt: skip
 
 
 def compiled(flat: FlatTrees, n_columns: int) -> Forest:
@@ -143,3 +191,18 @@ def scorer(
 
 def _starts(sizes: Any) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _levels_of(
+    feature: NDArray[np.int32], right_bins: NDArray[np.int32], bin_start: NDArray[np.int64], bins: Bins
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Bins that go right, as level codes: several levels may share a bin."""
+    levels = []
+    width = np.diff(bin_start)
+    for node in np.flatnonzero(width):
+        column, chosen = feature[node], right_bins[bin_start[node] : bin_start[node + 1]]
+        of_level = bins.level_bin[bins.level_start[column] : bins.level_start[column + 1]]
+        levels.append(np.flatnonzero(np.isin(of_level, chosen)).astype(np.int32))
+        width[node] = len(levels[-1])
+    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    return np.concatenate([np.empty(0, np.int32), *levels]), start

@@ -313,9 +313,18 @@ def _codes(label: str, column: Column, levels: list[Level]) -> NDArray[np.float6
 
 def code(label: str, value: object, levels: list[Level]) -> float:
     """Code of a single cell, as `to_matrix` would give it in a table of one row."""
+    return float(_codes(label, _alone(value), levels)[0])
+
+
+def number(label: str, value: object) -> float:
+    """Give a single cell of a column of numbers as a float, as `to_matrix` would; missing is NaN."""
+    return value if type(value) is float else float(_numbers(label, _alone(value))[0])
+
+
+def _alone(value: object) -> NDArray[Any]:
     column = np.empty(1, object)
     column[0] = value
-    return float(_codes(label, column, levels)[0])
+    return column
 
 
 def _numbers(label: str, column: Column) -> NDArray[Any]:

@@ -103,8 +103,9 @@ class Predictor:
         Parameters
         ----------
         row : array-like of shape (columns,)
-            Values as in `fit`, in the order of its columns; NaN and None are missing. A categorical column
-            takes a level, and one that training never saw is missing. Names of a pandas Series are compared.
+            Values as in `fit` (decimals too), in the order of its columns; NaN and None are missing. A
+            categorical column takes a level, and one that training never saw is missing. Names of a pandas
+            Series are compared.
 
         Returns
         -------
@@ -114,7 +115,7 @@ class Predictor:
         ------
         ValueError, TypeError
             If the row has another length or other names, or a value that is infinite, or text where a number
-            is expected, or is no row, such as a dict.
+            is expected (the column is named), or is no row, such as a dict.
         """
         values = self._values(row)
         if len(self._scores) == 1:
@@ -157,15 +158,19 @@ class Predictor:
             row = _as_list(row)
             for c, levels, code_of in self._code_of:
                 if c < len(row):
-                    row[c] = _code(f"column {c}", row[c], levels, code_of)
+                    row[c] = _code(self._label(c), row[c], levels, code_of)
         if isinstance(row, np.ma.MaskedArray):  # np.asarray would uncover what is masked
             row = np.ma.filled(row.astype(np.float64), np.nan)
         values: NDArray[Any] = np.asarray(row)
-        if values.dtype.kind == "O" and values.ndim == 1:
-            values = np.asarray([math.nan if frame.is_missing(value) else value for value in values])
+        if values.dtype.kind in "OU" and values.ndim == 1:
+            values = np.array([frame.number(self._label(c), value) for c, value in enumerate(_as_list(row))])
         if values.dtype.kind not in "biuf":
             raise TypeError("row must hold numbers, and levels in categorical columns; NaN is missing")
         return np.ascontiguousarray(values, np.float64)
+
+    def _label(self, c: int) -> str:
+        names = self._names or ()
+        return f"column {names[c]!r}" if c < len(names) else f"column {c}"
 
 
 def _as_list(row: Any) -> list[Any]:

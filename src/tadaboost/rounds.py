@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tadaboost import _core, boosting, constraints, losses
 from tadaboost.binning import Bins
-from tadaboost.tree import Tree, splits_of, to_trees
+from tadaboost.forest import to_trees
+from tadaboost.tree import Tree, splits_of
 
 __all__ = ["CAP", "ROUND", "STOP_REASONS", "Run", "Settings"]
 

@@ -89,9 +89,13 @@ def warn_if_light(weight: Floats, min_samples_leaf: float, leaf_ridge: float) ->
         total = float(weight.sum())
     starved = total < needed <= len(weight)
     if starved or (total < 0.1 * len(weight) and (needed > 0 or leaf_ridge > 0)):
+        factor = len(weight) / total
+        advice = f"multiply the weights by {factor:.3g}"
+        if np.isinf(factor):  # nor can such weights be multiplied by anything first
+            advice = f"divide the weights by their sum and multiply them by {len(weight)}"
         warnings.warn(
             f"sample_weight sums to {total:.3g} over {len(weight)} rows, but min_samples_leaf and leaf_ridge "
-            f"count rows of weight 1; multiply the weights by {len(weight) / total:.3g} for a mean of 1",
+            f"count rows of weight 1; {advice} for a mean of 1",
             UserWarning,
             stacklevel=5,
         )

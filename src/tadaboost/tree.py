@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -166,58 +165,6 @@ def percolate(tree: Tree, reals: NDArray[np.float64]) -> NDArray[np.float64]:
     return total
 
 
-def to_trees(
-    grown: Sequence[_core.GrownTree],
-    bins: Bins,
-    leaves: Sequence[NDArray[np.int32]],
-    values: Sequence[NDArray[np.float64]],
-    unit: float,
-) -> list[Tree]:
-    """Return the flat trees of what a grower returns: bin numbers become thresholds and level codes.
-
-    All at once, because for a small tree it is the number of calls that takes time.
-
-    Parameters
-    ----------
-    grown : sequence of _core.GrownTree
-    bins : Bins
-    leaves, values : sequences of ndarray
-        Node ids of each tree's leaves, and their values.
-    unit : float
-        The multiplicity that one count of the core stands for.
-    """
-    n_nodes = [len(tree) for tree in grown]
-    start = np.cumsum([0, *n_nodes])
-    feature, last_left, left, right, missing_left, right_bins, bin_start, count, gain = _core.lay_out(
-        list(grown)
-    )
-    inner = np.maximum(feature, 0)
-    is_categorical = bins.is_categorical[inner] & (feature >= 0)
-    numeric = (feature >= 0) & ~is_categorical
-    threshold = np.zeros(len(feature))
-    threshold[numeric] = bins.edges[bins.edge_start[inner[numeric]] + last_left[numeric]]
-    value = np.zeros(len(feature))
-    value[np.concatenate(leaves) + np.repeat(start[:-1], [len(ids) for ids in leaves])] = np.concatenate(
-        values
-    )
-    categories, category_start = right_bins, bin_start
-    if is_categorical.any():
-        categories, category_start = _levels_of(feature, right_bins, bin_start, bins)
-    missing, mass = missing_left.astype(bool), count.astype(np.float64) * unit
-    trees = []
-    for first, last in pairwise(start.tolist()):
-        nodes, offsets = slice(first, last), category_start[first : last + 1]
-        trees.append(
-            Tree(
-                feature[nodes].copy(), threshold[nodes].copy(), left[nodes].copy(), right[nodes].copy(),
-                value[nodes].copy(), missing[nodes].copy(), is_categorical[nodes].copy(),
-                categories[offsets[0] : offsets[-1]].copy(), offsets - offsets[0], mass[nodes].copy(),
-                gain[nodes].copy(),
-            )
-        )  # fmt: skip
-    return trees
-
-
 def splits_of(tree: Tree, bins: Bins) -> Iterator[tuple[int, int, int, int, NDArray[np.uint8]]]:
     """Give the splits of a tree in the order they were made, as ``Shard.split`` takes them.
 
@@ -236,18 +183,3 @@ def splits_of(tree: Tree, bins: Bins) -> Iterator[tuple[int, int, int, int, NDAr
             goes_left[last_left + 1 :] = 0
         goes_left[n_bins] = tree.missing_left[node]
         yield int(node), int(tree.left[node]), int(tree.right[node]), column, goes_left
-
-
-def _levels_of(
-    feature: NDArray[np.int32], right_bins: NDArray[np.int32], bin_start: NDArray[np.int64], bins: Bins
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Bins that go right, as level codes: several levels may share a bin."""
-    levels = []
-    width = np.diff(bin_start)
-    for node in np.flatnonzero(width):
-        column, chosen = feature[node], right_bins[bin_start[node] : bin_start[node + 1]]
-        of_level = bins.level_bin[bins.level_start[column] : bins.level_start[column + 1]]
-        levels.append(np.flatnonzero(np.isin(of_level, chosen)).astype(np.int32))
-        width[node] = len(levels[-1])
-    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    return np.concatenate([np.empty(0, np.int32), *levels]), start

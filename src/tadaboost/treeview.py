@@ -85,12 +85,7 @@ def view(model: Any, index: int, label: Any = None, feature_names: Sequence[str]
     rounds = len(trees) // n
     if not -rounds <= index < rounds:
         raise IndexError(f"index is {index}, but the model has {rounds} round{'s' * (rounds > 1)} of trees")
-    place = 0
-    if n > 1:
-        (places,) = np.nonzero(model.classes_ == label)
-        if len(places) != 1:
-            raise ValueError(f"label is {label!r}; choose the class to show: {model.classes_.tolist()}")
-        place = int(places[0])
+    place = place_of(model, label) if n > 1 else 0
     at = (index % rounds) * n + place
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
@@ -107,6 +102,14 @@ def view(model: Any, index: int, label: Any = None, feature_names: Sequence[str]
     return View(trees[at], float(alphas[at]), speaks_for, names, model._schema)
 
 
+def place_of(model: Any, label: Any) -> int:
+    """Find a class of a model of more than two; ValueError if `label` is none."""
+    (places,) = np.nonzero(model.classes_ == label)
+    if len(places) != 1:
+        raise ValueError(f"label is {label!r}; choose the class to show: {model.classes_.tolist()}")
+    return int(places[0])
+
+
 def export_text(
     model: Any, index: int = 0, *, label: Any = None, feature_names: Sequence[str] | None = None
 ) -> str:
@@ -120,7 +123,7 @@ def export_text(
     ----------
     model : fitted TAdaBoostClassifier or TemperedTreeClassifier
     index : int, default=0
-        Which round's tree; -1 is the last.
+        Which tree of `trees_`: 0 is the first, as for `tadaboost inspect --tree`; -1 is the last.
     label : one of the model's classes, optional
         With more than two: whose tree, of "this class or not".
     feature_names : sequence of str, optional
