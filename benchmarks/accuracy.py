@@ -85,24 +85,25 @@ def scores(
     for train, test in splitter.split(X, y):
         model.fit(X.iloc[train], y[train])
         wrong = np.mean(model.predict(X.iloc[test]) != y[test])
-        # Scores, since probabilities round to 1 and tie.
-        raw = {"raw_score": True} if isinstance(model, lightgbm.LGBMClassifier) else {}
-        score = model.predict(X.iloc[test], **raw) if raw else model.decision_function(X.iloc[test])
+        if isinstance(model, lightgbm.LGBMClassifier):  # scores, since probabilities round to 1 and tie
+            score = model.predict(X.iloc[test], raw_score=True)
+        else:
+            score = model.decision_function(X.iloc[test])
         found.append((100 * wrong, roc_auc_score(y[test], score)))
     return np.array(found).T
 
 
-def guard(folders: list[Path], repeats: int, t: float = 0.5) -> Iterator[str]:
+def guard(folders: list[Path], n_splits: int, t: float = 0.5) -> Iterator[str]:
     """Lines of a table: AUC beside LightGBM's at equal trees, leaves and learning rate, on what is there."""
     options = argparse.Namespace(t=t, trees=100, leaves=8, jobs=1)
     first_two = list(models(options).items())[:2]
-    splitter = StratifiedShuffleSplit(repeats, test_size=0.3, random_state=0)
+    splitter = StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
     yield auc_header([name for name, _ in first_two])
     for name in SETS:
         if (path := place(folders, name)).exists():
             X, y = read(path, name)
             yield auc_line(name, [scores(model, X, y, splitter)[1] for _, model in first_two])
-    yield f"\nMean and standard error over {repeats} stratified 70/30 splits, t = {t}, 100 trees."
+    yield f"\nMean and standard error over {n_splits} stratified 70/30 splits, t = {t}, 100 trees."
 
 
 def auc_header(names: list[str]) -> str:
