@@ -5,6 +5,7 @@ Import it first: it tells OpenMP's libraries to use one thread, which they read 
 """
 
 import datetime
+import math
 import os
 import platform
 import statistics
@@ -56,9 +57,14 @@ def in_turns(works: dict[str, Work], repeats: int, warm: bool = True) -> dict[st
     return found
 
 
+def digits(x: float) -> str:
+    """Three digits, more before the point."""
+    return f"{x:.{max(0, 2 - math.floor(math.log10(x)))}f}" if x > 0 else "0"
+
+
 def figures(seconds: list[float], unit: float = 1.0) -> str:
-    """Minimum and median, to three digits."""
-    return f"{unit * min(seconds):#.3g} ({unit * statistics.median(seconds):#.3g})"
+    """Minimum and median."""
+    return f"{digits(unit * min(seconds))} ({digits(unit * statistics.median(seconds))})"
 
 
 def ratio(peer: list[float], mine: list[float]) -> str:
