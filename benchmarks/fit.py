@@ -202,7 +202,7 @@ def adaboost(options: argparse.Namespace) -> Iterator[Row]:
         fit = {"peer": lambda ada=ada, X=X, y=y: ada.fit(X, y)}
         peer = measure.in_turns(fit, 1 if large else options.repeats, warm=not large)["peer"].cpu
         peer = [seconds * case.trees / trees for seconds in peer]
-        name = "scikit-learn AdaBoost" + (f", from {trees} trees," if trees != case.trees else "")
+        name = "scikit-learn AdaBoost" + (f", from {trees} of its trees," if trees != case.trees else "")
         yield Row(f"whole fit, {case}, t = 1", target, mine, {name: peer})
 
 
