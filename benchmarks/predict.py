@@ -3,22 +3,17 @@
 
 Scores before any link, from a float32 array, of models with equal trees and leaves (CatBoost's are symmetric:
 of 8 or 32 leaves). "One row" is a float64 array of one row; of LightGBM and XGBoost the low-level booster
-is asked, their fastest. A peer that is not installed is left out.
+is asked, their fastest. A peer that is not installed is left out. A second table says what must hold.
 """
 
 import argparse
-import os
-import platform
-import statistics
 import sys
-import time
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before any library reads them
-os.environ["OMP_WAIT_POLICY"] = "passive"
+import measure  # first: it limits the threads of what is loaded below
 
+# isort: split
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -35,11 +30,9 @@ def table(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (signal + rng.standard_normal(rows) > 0).astype(np.int32)
 
 
-def cpu(work: Callable[[], object]) -> float:
+def cpu(work: measure.Work) -> float:
     """CPU seconds of this process while `work` runs."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+    return measure.timed(work)[0]
 
 
 def ours(X: np.ndarray, y: np.ndarray, trees: int, leaves: int) -> dict[str, Score]:
@@ -82,7 +75,7 @@ def catboost(X: np.ndarray, y: np.ndarray, trees: int, leaves: int) -> dict[str,
 PEERS = {"catboost": catboost, "lightgbm": lightgbm, "xgboost": xgboost}
 
 
-def measure(
+def seconds_of(
     options: argparse.Namespace, leaves: int
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Contender -> seconds of each repetition, for all rows and for one."""
@@ -107,6 +100,25 @@ def measure(
     return many, one
 
 
+def targets(leaves: int, many: dict[str, list[float]], one: dict[str, list[float]]) -> Iterator[str]:
+    """Rows of the table of what must hold, as far as the peers are there."""
+    rows = [("all rows", many, "CatBoost", "tadaboost"), ("one row", one, "LightGBM", "tadaboost")]
+    for what, found, peer, mine in rows:
+        if peer in found:
+            least = min(found[peer]) / min(found[mine])
+            ratio = measure.ratio(found[peer], found[mine])
+            yield f"| {what}, {leaves} leaves: {peer} over {mine} | {ratio} | 1 | {met(least >= 1)} |"
+    mine = one["tadaboost, predictor()"]
+    yield (
+        f"| one row, {leaves} leaves: predictor(), us | {measure.figures(mine, 1e6)} | at most 10 "
+        f"| {met(min(mine) <= 10e-6)} |"
+    )
+
+
+def met(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -124,29 +136,24 @@ def main() -> int:
     size = f"{options.trees} trees, {options.rows} x {options.columns}, one thread"
     print(f"| {size} | leaves | all rows, ms | over tadaboost's | one row, us | over tadaboost's |")
     print("|---|--:|--:|--:|--:|--:|")
+    held = []
     for leaves in options.leaves:
-        many, one = measure(options, leaves)
+        many, one = seconds_of(options, leaves)
+        held += targets(leaves, many, one)
         for name in one:
             cells = [name, str(leaves)]
             for found, unit in ((many, 1e3), (one, 1e6)):
-                if name not in found:
-                    cells += ["", ""]
-                    continue
-                least, middle = min(found[name]), statistics.median(found[name])
-                cells.append(f"{unit * least:.1f} ({unit * middle:.1f})")
-                cells.append(f"{least / min(found['tadaboost']):.2f}")
+                both = found.get(name)
+                cells += (
+                    [measure.figures(both, unit), f"{min(both) / min(found['tadaboost']):.2f}"]
+                    if both
+                    else ["", ""]
+                )
             print("| " + " | ".join(cells) + " |")
-    names = [
-        name
-        for name in ("catboost", "lightgbm", "xgboost", "scikit-learn")
-        if find_spec(name.replace("scikit-", "sk"))
-    ]
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    print(
-        f"\nMinimum (median) of {options.repeats}, CPU time. tadaboost {tadaboost.__version__}, {versions};",
-        end=" ",
-    )
-    print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}.")
+    print("\n| what must hold | found | at least | met |\n|---|--:|--:|---|")
+    print("\n".join(held))
+    packages = ("tadaboost", "catboost", "lightgbm", "xgboost", "scikit-learn")
+    print(f"\nMinimum (median) of {options.repeats}, CPU time. {measure.provenance(packages)}")
     return 0
 
 

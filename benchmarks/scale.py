@@ -3,24 +3,28 @@
 
 Each fit has a process of its own: peak memory is that of a process. "Over the data" is its peak (ru_maxrss)
 less what it held when the array was made and the libraries were loaded. CPU time is that of all threads;
-wall time says something on an idle machine only. `--peer` does the same with LightGBM at the base size.
+wall time says something on an idle machine only. `--peer` does the same with LightGBM at the base size;
+`--limit` times the updates of histograms, which take most of a fit, beside one store a cycle.
 """
 
 import argparse
 import json
 import os
-import platform
+import re
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import measure  # first: it limits the threads of what is loaded below
+
+# isort: split
 import numpy as np
 
 BASE = {"rows": 100_000, "columns": 28, "leaves": 8, "threads": 1, "trees": 20, "by": "tadaboost"}
 AXES = {
-    "rows": [10_000, 30_000, 100_000, 300_000, 1_000_000],
+    "rows": [10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000],
     "columns": [10, 30, 100, 300, 1_000],
     "leaves": [2, 4, 8, 16, 31, 64, 127, 255],
     "threads": [1, 2],
@@ -75,16 +79,76 @@ def fit_once(case: dict) -> dict[str, float]:
     return {"cpu": cpu, "wall": wall, "memory": (peak - before) / 1e6}
 
 
-def measure(cases: list[dict], repeats: int) -> list[dict[str, float]]:
+def least_of(cases: list[dict], repeats: int) -> list[dict[str, float]]:
     """Least seconds and memory of each case, taken in turns."""
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     found: list[list[dict[str, float]]] = [[] for _ in cases]
     for _ in range(repeats):
         for case, results in zip(cases, found, strict=True):
             command = [sys.executable, __file__, "--case", json.dumps(case)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
             results.append(json.loads(done.stdout.splitlines()[-1]))
     return [{name: min(result[name] for result in results) for name in results[0]} for results in found]
+
+
+def peer(trees: int, repeats: int) -> list[str]:
+    """Lines of a table: memory beside LightGBM's."""
+    large = BASE | {"rows": 1_000_000, "trees": trees}
+    names = ("tadaboost", "lightgbm")
+    found = least_of([large | {"by": by} for by in names], repeats)
+    lines = [
+        f"| 1,000,000 x 28, {trees} trees x 8 leaves | peak over the data, MB | CPU s |",
+        "|---|--:|--:|",
+    ]
+    for name, result in zip(names, found, strict=True):
+        lines.append(f"| {name} | {result['memory']:.0f} | {result['cpu']:.2f} |")
+    holds = "no" if found[0]["memory"] > found[1]["memory"] else "yes"
+    lines.append(f"\nNot above LightGBM's: {holds}. Minimum of {repeats}. {measure.provenance(names)}")
+    return lines
+
+
+def limit(repeats: int, columns: int = 28) -> list[str]:
+    """Lines of a table: histograms of all rows and of one row in ten, less what an empty one takes."""
+    from tadaboost import _core
+
+    lines = ["| rows x columns | ns an update | of the limit | one row in ten, ns | of the limit |"]
+    lines.append("|--:|--:|--:|--:|--:|")
+    cycle = 1e3 / megahertz()
+    for rows in (10_000, 100_000, 1_000_000, 10_000_000):
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, 255, (columns, rows), np.uint8)
+        codes[0] = rng.choice(3, rows, p=[0.1, 0.9, 0.0])  # 2 is missing: nobody
+        codes[0, 0] = 2
+        n_codes = np.full(columns, 256, np.int64)
+        shard = _core.Shard(
+            codes, n_codes, np.zeros(columns, bool), rng.random(rows) < 0.5, None, None, True, 0.5, 1
+        )
+        shard.begin_tree(20)
+        seconds = {"all": least_cpu(lambda shard=shard: shard.histogram(0), repeats)}
+        n_tenth = int(np.count_nonzero(codes[0] == 0))
+        shard.split(0, 1, 2, 0, (np.arange(256) == 0).astype(np.uint8))
+        shard.split(2, 3, 4, 0, (np.arange(256) == 2).astype(np.uint8))
+        seconds |= {"tenth": least_cpu(lambda shard=shard: shard.histogram(1), repeats)}
+        empty = least_cpu(lambda shard=shard: shard.histogram(3), repeats)
+        each = [1e9 * (seconds["all"] - empty) / (rows * columns)]
+        each.append(1e9 * (seconds["tenth"] - empty) / (n_tenth * columns))
+        cells = [f"{ns:.2f} | {cycle / ns:.0%}" for ns in each]
+        lines.append(f"| {rows:,} x {columns} | {' | '.join(cells)} |")
+    lines.append(
+        f"\nThe limit is one store a cycle: {cycle:.2f} ns at {megahertz():.0f} MHz, which the machine"
+    )
+    lines.append(f"reports. Minimum of {repeats}. {measure.provenance(['tadaboost'])}")
+    return lines
+
+
+def least_cpu(work: measure.Work, repeats: int) -> float:
+    """CPU seconds of a call: the least of `repeats` times a hundredth of a second of calls."""
+    calls = max(1, round(0.01 / max(measure.timed(work)[0], 1e-6)))
+    return min(measure.timed(lambda: [work() for _ in range(calls)])[0] for _ in range(repeats)) / calls
+
+
+def megahertz() -> float:
+    """Clock of the first core, as Linux reports it."""
+    return float(re.findall(r"cpu MHz\s*: ([\d.]+)", Path("/proc/cpuinfo").read_text())[0])
 
 
 def draw(found: dict[str, list[tuple[int, dict[str, float]]]], path: Path) -> None:
@@ -122,9 +186,10 @@ def draw(found: dict[str, list[tuple[int, dict[str, float]]]], path: Path) -> No
 def main() -> int:
     """Print the tables and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--trees", type=int, default=BASE["trees"])
-    parser.add_argument("--huge", action="store_true", help="10,000,000 rows as well: 1.2 GB of data")
+    parser.add_argument("--most-rows", type=int, default=10_000_000, help="of which the data take 1.2 GB")
+    parser.add_argument("--limit", action="store_true", help="nanoseconds an update of a histogram")
     parser.add_argument("--peer", action="store_true", help="memory of LightGBM beside ours, 1,000,000 x 28")
     parser.add_argument("--picture", type=Path, default=Path("scale.png"))
     parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
@@ -132,33 +197,26 @@ def main() -> int:
     if options.case:
         print(json.dumps(fit_once(options.case)))
         return 0
-    import tadaboost
-
-    if options.peer:
-        large = BASE | {"rows": 1_000_000, "trees": options.trees}
-        both = [large | {"by": by} for by in ("tadaboost", "lightgbm")]
-        print(f"| 1,000,000 x 28, {options.trees} trees x 8 leaves | peak over the data, MB | CPU s |")
-        print("|---|--:|--:|")
-        for case, result in zip(both, measure(both, options.repeats), strict=True):
-            print(f"| {case['by']} | {result['memory']:.0f} | {result['cpu']:.2f} |")
+    if options.limit:
+        print("\n".join(limit(options.repeats)))
         return 0
-    axes = AXES | {"rows": [*AXES["rows"], *([10_000_000] if options.huge else [])]}
+    if options.peer:
+        print("\n".join(peer(options.trees, options.repeats)))
+        return 0
+    axes = AXES | {"rows": [rows for rows in AXES["rows"] if rows <= options.most_rows]}
     found = {}
     print("| varied | rows | columns | leaves | threads | CPU s | wall s | memory over the data, MB |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for axis, values in axes.items():
         cases = [BASE | AT[axis] | {"trees": options.trees, axis: value} for value in values]
-        found[axis] = list(zip(values, measure(cases, options.repeats), strict=True))
+        found[axis] = list(zip(values, least_of(cases, options.repeats), strict=True))
         for case, (_, result) in zip(cases, found[axis], strict=True):
             size = " | ".join(f"{case[name]:,}" for name in AXES)
             print(
                 f"| {axis} | {size} | {result['cpu']:.2f} | {result['wall']:.2f} | {result['memory']:.0f} |"
             )
     draw(found, options.picture)
-    print(
-        f"\n{options.trees} trees, minimum of {options.repeats}. tadaboost {tadaboost.__version__};", end=" "
-    )
-    print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}.")
+    print(f"\n{options.trees} trees, minimum of {options.repeats}. {measure.provenance(['tadaboost'])}")
     return 0
 
 
