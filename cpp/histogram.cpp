@@ -56,12 +56,15 @@ void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std:
   }
 }
 
-// Many rows of byte codes: weight and count in one word, a column every 256 words, so that an update is one
-// 8-byte addition at an address that needs no table.
-template <int kBits>
-void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows,
-                   View<const std::uint32_t> weight, std::size_t first, std::size_t last,
-                   View<std::uint64_t> buffer) noexcept {
+// Columns of the buffer begin a cache line more than 256 words apart: equal codes of many columns would else
+// fall into the same few lines of the nearest cache, and constant columns took five times as long.
+constexpr std::size_t kApart = 256 + 8;
+
+// Many rows of byte codes: weight and count in one word, so that an update is one 8-byte addition at an
+// address that needs no table.
+template <class WordOf>
+void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows, WordOf word_of,
+                   std::size_t first, std::size_t last, View<std::uint64_t> buffer) noexcept {
   const std::size_t n_columns = last - first;
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) {
@@ -71,25 +74,25 @@ void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t
     }
     assert(rows[i] < codes.n_rows);
     const std::uint8_t* row = codes.data + rows[i] * codes.stride + first;
-    const std::uint64_t x = std::uint64_t{weight[i]} << kBits | 1;
+    const std::uint64_t x = word_of(i);
     std::uint64_t* out = buffer.data;
     std::size_t c = 0;
-    for (; c + 8 <= n_columns; c += 8, out += 8 * 256) {  // one load for eight codes
+    for (; c + 8 <= n_columns; c += 8, out += 8 * kApart) {  // one load for eight codes
       std::uint64_t eight;
       std::memcpy(&eight, row + c, 8);
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
       eight = __builtin_bswap64(eight);
 #endif
       out[eight & 255] += x;
-      out[256 + (eight >> 8 & 255)] += x;
-      out[512 + (eight >> 16 & 255)] += x;
-      out[768 + (eight >> 24 & 255)] += x;
-      out[1024 + (eight >> 32 & 255)] += x;
-      out[1280 + (eight >> 40 & 255)] += x;
-      out[1536 + (eight >> 48 & 255)] += x;
-      out[1792 + (eight >> 56)] += x;
+      out[kApart + (eight >> 8 & 255)] += x;
+      out[2 * kApart + (eight >> 16 & 255)] += x;
+      out[3 * kApart + (eight >> 24 & 255)] += x;
+      out[4 * kApart + (eight >> 32 & 255)] += x;
+      out[5 * kApart + (eight >> 40 & 255)] += x;
+      out[6 * kApart + (eight >> 48 & 255)] += x;
+      out[7 * kApart + (eight >> 56)] += x;
     }
-    for (; c < n_columns; ++c, out += 256) out[row[c]] += x;
+    for (; c < n_columns; ++c, out += kApart) out[row[c]] += x;
   }
 }
 
@@ -98,7 +101,7 @@ template <int kBits>
 void drain(View<std::uint64_t> buffer, const Layout& layout, std::size_t first, std::size_t last, Cells out) {
   constexpr std::uint64_t kCount = (std::uint64_t{1} << kBits) - 1;
   for (std::size_t c = first; c < last; ++c) {
-    std::uint64_t* column = buffer.data + (c - first) * 256;
+    std::uint64_t* column = buffer.data + (c - first) * kApart;
     const std::size_t n = layout.n_codes(c), start = layout.start[c];
     if (out.is_packed) {
       for (std::size_t code = 0; code < n; ++code) out.words[start + code] += column[code];
@@ -116,26 +119,31 @@ void drain(View<std::uint64_t> buffer, const Layout& layout, std::size_t first, 
 // in the nearest caches.
 constexpr std::size_t kRowsTogether = 1024, kColumnsTogether = 32;
 
-// Rows of multiplicity 1 and byte codes, by way of the buffer. Where the histogram is not packed, 16 bits of
-// count leave 48 for weights below 2^31: the buffer is drained before it has more rows than that.
-template <int kBits>
+// Byte codes by way of the buffer. kBits of a word hold the count: the buffer is drained before rows of
+// multiplicity 1 need more, at 16 bits (48 for weights below 2^31) where the histogram is not packed.
+template <int kBits, class WordOf>
 void add_buffered(const RowCodes<std::uint8_t>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                  View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out) {
+                  std::size_t first, std::size_t last, Cells out, WordOf word_of) {
   constexpr std::size_t kMost = (std::size_t{1} << kBits) - 1;
   thread_local std::vector<std::uint64_t> words;
-  words.resize(std::max(words.size(), (last - first) * 256));  // all zero between calls
+  words.resize(std::max(words.size(), (last - first) * kApart));  // all zero between calls
   const View<std::uint64_t> buffer{words.data(), words.size()};
   for (std::size_t begin = 0; begin < rows.size; begin += kMost) {
     const std::size_t n = std::min(kMost, rows.size - begin);
     for (std::size_t i = begin; i < begin + n; i += kRowsTogether) {
       const std::size_t size = std::min(kRowsTogether, begin + n - i);
       for (std::size_t c = first; c < last; c += kColumnsTogether)
-        add_to_buffer<kBits>(codes, {rows.data + i, size}, {weight.data + i, size}, c,
-                             std::min(c + kColumnsTogether, last),
-                             {buffer.data + (c - first) * 256, buffer.size - (c - first) * 256});
+        add_to_buffer(codes, {rows.data + i, size}, [&](std::size_t j) { return word_of(i + j); }, c,
+                      std::min(c + kColumnsTogether, last),
+                      {buffer.data + (c - first) * kApart, buffer.size - (c - first) * kApart});
     }
     drain<kBits>(buffer, layout, first, last, out);
   }
+}
+
+// Below that, draining the buffer would cost more than the updates save.
+bool worth_buffer(const Layout& layout, std::size_t n_rows, std::size_t first, std::size_t last) {
+  return n_rows * (last - first) >= 2 * (layout.start[last] - layout.start[first]);
 }
 
 }  // namespace
@@ -144,10 +152,13 @@ template <class Code>
 void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
                    View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out) {
   if constexpr (sizeof(Code) == 1) {
-    // Below that, draining the buffer would cost more than the updates save.
-    if (rows.size * (last - first) >= 2 * (layout.start[last] - layout.start[first])) {
-      const auto run = out.is_packed ? add_buffered<kCountBits> : add_buffered<16>;
-      return run(codes, layout, rows, weight, first, last, out);
+    if (worth_buffer(layout, rows.size, first, last)) {
+      if (out.is_packed)
+        return add_buffered<kCountBits>(codes, layout, rows, first, last, out, [&](std::size_t i) {
+          return std::uint64_t{weight[i]} << kCountBits | 1;
+        });
+      return add_buffered<16>(codes, layout, rows, first, last, out,
+                              [&](std::size_t i) { return std::uint64_t{weight[i]} << 16 | 1; });
     }
   }
   const auto run = [&](std::size_t i) { return Cell{weight[i], 1}; };
@@ -161,6 +172,10 @@ template <class Code>
 void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
                        View<const Cell> cell_of_row, std::size_t first, std::size_t last, Cells out) {
   const auto cell = [&](std::size_t i) { return cell_of_row[rows[i]]; };
+  if constexpr (sizeof(Code) == 1)
+    if (out.is_packed && worth_buffer(layout, rows.size, first, last))
+      return add_buffered<kCountBits>(codes, layout, rows, first, last, out,
+                                      [&](std::size_t i) { return packed(cell(i)); });
   if (out.is_packed)
     add_rows<Word>(codes, layout, rows, first, last, out.words, cell);
   else
