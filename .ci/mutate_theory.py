@@ -36,11 +36,11 @@ TESTS = {
     "calculus": ["calculus", "losses", "measures", "boosting"],
     "losses": ["losses", "boosting"],
     "measures": ["measures", "boosting"],
-    "boosting": ["boosting", "state", "corrective"],
-    "corrective": ["corrective", "state", "boosting"],
+    "boosting": ["boosting", "state", "corrective", "corrective_estimator"],
+    "corrective": ["corrective", "corrective_estimator", "state", "boosting"],
 }
 LIST = ROOT / "docs" / "mutants.md"
-LONGEST = 0.5  # CPU seconds of a test, while its calls are traced
+LONGEST = 1.0  # CPU seconds of a test, while its calls are traced
 OPERATORS = {
     ast.Add: [ast.Sub],
     ast.Sub: [ast.Add],
@@ -251,6 +251,8 @@ class Trial:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         """Quick tests come first, of these the module's own; before all the last ones that noticed."""
+        if session.testsfailed:
+            sys.exit(f"tests of {self.module} cannot be imported")
         failed, took, called = self.forked(unchanged(self.module), session.items)
         if failed:
             sys.exit(f"without a mutation of {self.module}, this fails: {failed}")
@@ -272,9 +274,10 @@ class Trial:
 
 def try_all(module: str, chosen: list[Mutant], seconds: float, verdict: Verdict) -> None:
     """Collect the tests of a module and try the mutants on them."""
+    # The doctests last: they then belong to the package that the tests have imported, installed or not.
     names = [
-        f"src/tadaboost/{module}.py",
         *(f"tests/test_{name}.py" for name in [*TESTS[module], "properties"]),
+        f"src/tadaboost/{module}.py",
     ]
     files = [name for name in names if Path(name).exists()]
     profile = ["--hypothesis-profile=mutants"]  # over the one of conftest.py
