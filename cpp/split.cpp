@@ -2,6 +2,7 @@
 #include "split.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "blocks.hpp"
@@ -16,6 +17,7 @@ constexpr std::size_t kAllSubsets = 8;  // up to this many levels in the node ev
 // The left children that a column offers, in the order of the tie rule. Sums as doubles (whole, below 2^53).
 struct Candidates {
   std::vector<double> a, b, count;  // masses and multiplicity of the left child
+  std::vector<double> positive;     // categorical: what `a` is before smoothing
   std::vector<std::uint32_t> what;  // numeric: last code that goes left; categorical: mask or prefix length
   std::vector<std::uint8_t> missing_left;
   std::vector<double> loss;
@@ -30,7 +32,7 @@ struct Candidates {
     if (a.size() >= n) return;
     estimate.resize(n);
     near.resize(n + 1);
-    for (auto* v : {&a, &b, &count, &loss}) v->resize(n);
+    for (auto* v : {&a, &b, &count, &positive, &loss}) v->resize(n);
     for (auto& v : word) v.resize(n);
     what.resize(n);
     missing_left.resize(n);
@@ -43,7 +45,10 @@ struct Candidates {
 
 struct Sums {
   double a = 0.0, b = 0.0, count = 0.0;
-  Sums& operator+=(const Sums& o) { return a += o.a, b += o.b, count += o.count, *this; }
+  double positive = a;  // what `a` is before smoothing; a + b stays
+  Sums& operator+=(const Sums& o) {
+    return a += o.a, b += o.b, count += o.count, positive += o.positive, *this;
+  }
 };
 
 struct Column {
@@ -60,17 +65,51 @@ struct Column {
   }
 };
 
+struct Level {
+  std::uint32_t code;
+  Sums sums;
+};
+
 // Levels of the node; more than kAllSubsets of them are sorted by their share of positive mass.
-std::vector<std::uint32_t> present_levels(const Column& column) {
-  std::vector<std::uint32_t> levels;
+struct Levels {
+  std::vector<Level> present;
+  Sums missing, total;  // the total: of the levels and of the missing values
+  bool any_missing = false;
+  std::size_t size() const { return present.size(); }
+  std::vector<std::uint32_t> codes() const {
+    std::vector<std::uint32_t> codes;
+    for (const Level& level : present) codes.push_back(level.code);
+    return codes;
+  }
+};
+
+// A level's positive mass as the split search sees it: its share is taken towards that of the node, `share`,
+// as if `smoothing` further rows had said so. Whole again, so that sums are exact.
+Sums smoothed(Sums sums, double share, double smoothing) {
+  const double mass = sums.a + sums.b, expected = mass * share;
+  const double trust = sums.count / (sums.count + smoothing);
+  sums.a = std::min(mass, std::floor(expected + trust * (sums.a - expected) + 0.5));
+  sums.b = mass - sums.a;
+  return sums;
+}
+
+Levels levels_of(const Column& column, const Sums& node, double smoothing) {
+  Levels levels;
+  const double node_share = node.a / (node.a + node.b);
+  auto take = [&](std::size_t code) {
+    const Sums sums = column.sums(code);
+    const Sums seen = smoothing > 0.0 ? smoothed(sums, node_share, smoothing) : sums;
+    levels.total += seen;
+    return seen;
+  };
   for (std::size_t v = 0; v < column.n_values; ++v)
-    if (column.any(v)) levels.push_back(static_cast<std::uint32_t>(v));
+    if (column.any(v)) levels.present.push_back({static_cast<std::uint32_t>(v), take(v)});
+  levels.any_missing = column.any(column.n_values);
+  if (levels.any_missing) levels.missing = take(column.n_values);
   if (levels.size() > kAllSubsets) {
-    auto share = [&](std::uint32_t v) {
-      const Sums sums = column.sums(v);
-      return sums.a + sums.b > 0.0 ? sums.a / (sums.a + sums.b) : 0.0;
-    };
-    std::stable_sort(levels.begin(), levels.end(), [&](auto u, auto v) { return share(u) < share(v); });
+    auto share = [](const Sums& sums) { return sums.a + sums.b > 0.0 ? sums.a / (sums.a + sums.b) : 0.0; };
+    std::stable_sort(levels.present.begin(), levels.present.end(),
+                     [&](const Level& u, const Level& v) { return share(u.sums) < share(v.sums); });
   }
   return levels;
 }
@@ -79,20 +118,19 @@ void put(Candidates& out, const Sums& left, std::size_t what, bool missing_left)
   out.a[out.size] = left.a;
   out.b[out.size] = left.b;
   out.count[out.size] = left.count;
+  out.positive[out.size] = left.positive;
   out.what[out.size] = static_cast<std::uint32_t>(what);
   out.missing_left[out.size++] = missing_left;
 }
 
 // A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand
 // side (`all`) only missing against the rest is a split.
-void offer(const Column& column, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
-  const bool any_missing = column.any(column.n_values);
+void offer(const Levels& levels, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
   if (!all) {
     Sums with = left;
-    if (any_missing) with += column.sums(column.n_values);
-    put(out, with, what, true);
+    put(out, with += levels.missing, what, true);
   }
-  if (any_missing) put(out, left, what, false);
+  if (levels.any_missing) put(out, left, what, false);
 }
 
 // The left children of thresholds, missing values apart. Of thresholds with the same rows only the lowest:
@@ -144,24 +182,24 @@ void numeric_candidates(const Column& column, const Sums& total, Candidates& out
       false);
 }
 
-void subset_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
+void subset_candidates(const Levels& levels, Candidates& out) {
   const std::size_t k = levels.size(), n_masks = std::size_t{1} << (k - 1);
   out.reserve(2 * n_masks);
   for (std::size_t mask = 0; mask < n_masks; ++mask) {
-    Sums left = column.sums(levels[0]);
+    Sums left = levels.present[0].sums;
     for (std::size_t i = 1; i < k; ++i)
-      if (!(mask >> (i - 1) & 1)) left += column.sums(levels[i]);
-    offer(column, out, left, mask, mask == 0);
+      if (!(mask >> (i - 1) & 1)) left += levels.present[i].sums;
+    offer(levels, out, left, mask, mask == 0);
   }
 }
 
-void prefix_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
+void prefix_candidates(const Levels& levels, Candidates& out) {
   out.reserve(2 * levels.size() + 1);
-  if (column.any(column.n_values)) put(out, column.sums(column.n_values), 0, true);  // against all levels
+  if (levels.any_missing) put(out, levels.missing, 0, true);  // against all levels
   Sums left;
   for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
-    left += column.sums(levels[i]);
-    offer(column, out, left, i + 1);
+    left += levels.present[i].sums;
+    offer(levels, out, left, i + 1);
   }
 }
 
@@ -171,8 +209,8 @@ class Search {
          const Limits& limits, const NodeRules& rules)
       : layout_(layout),
         histogram_(histogram),
-        positive_(positive),
-        negative_(negative),
+        node_{static_cast<double>(positive.weight), static_cast<double>(negative.weight),
+              static_cast<double>(positive.count + negative.count)},
         limits_(limits),
         rules_(rules),
         bounded_risk_(rules.bounds, limits.s) {}
@@ -181,23 +219,24 @@ class Search {
   double evaluate(std::size_t c, Candidates& out) const {
     const Column column = cells(c);
     out.size = 0;
-    const Sums total_sums{static_cast<double>(positive_.weight), static_cast<double>(negative_.weight),
-                          static_cast<double>(positive_.count + negative_.count)};
     if (!layout_.is_categorical[c]) {
-      numeric_candidates(column, total_sums, out);
-    } else {
-      const auto levels = present_levels(column);
-      if (levels.size() > kAllSubsets)
-        prefix_candidates(column, levels, out);
-      else if (!levels.empty())
-        subset_candidates(column, levels, out);
+      numeric_candidates(column, node_, out);
+      return losses(c, node_, out);
     }
-    const Totals total{total_sums.a, total_sums.b, total_sums.count};
-    const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)),
-                             std::max(1.0, limits_.min_mass), limits_.pure_allowed ? 0.0 : 1.0};
-    if (!rules_.direction.empty() && (rules_.direction[c] != 0 || !rules_.bounds.open()))
-      return losses_in_order(rules_.direction[c], total, limits, out);
-    return least_of(out, total, limits);
+    const Levels levels = levels_of(column, node_, limits_.smoothing);
+    if (levels.size() > kAllSubsets)
+      prefix_candidates(levels, out);
+    else if (levels.size() > 0)
+      subset_candidates(levels, out);
+    if (!(limits_.smoothing > 0.0)) return losses(c, node_, out);
+    // What a split leaves of the smoothed risk it leaves of the node's.
+    const double smooth_risk = bounded_risk_(levels.total.a, levels.total.b);
+    if (!limits_.pure_allowed) refuse_pure(out);
+    if (!(smooth_risk > 0.0)) return out.size = 0, kNever;
+    const double factor = bounded_risk_(node_.a, node_.b) / smooth_risk;
+    const double least = losses(c, levels.total, out) * factor;
+    for (std::size_t i = 0; i < out.size; ++i) out.loss[i] *= factor;
+    return least;
   }
 
   Split describe(std::size_t c, const Candidates& candidates, std::size_t i) const {
@@ -210,7 +249,7 @@ class Search {
     if (!layout_.is_categorical[c])
       split.last_left = what;
     else
-      categories(present_levels(column), what, split);
+      categories(levels_of(column, node_, limits_.smoothing).codes(), what, split);
     const bool any_missing = column.any(column.n_values);
     const auto left = goes_left(layout_, split);
     for (std::size_t code = 0; code <= column.n_values; ++code)
@@ -219,10 +258,33 @@ class Search {
         split.left_negative += column.negative(code);
       }
     if (!any_missing) split.missing_left = left_is_heavier(split);
+    split.risk = split.loss;
+    if (layout_.is_categorical[c] && limits_.smoothing > 0.0) {
+      const auto a = static_cast<double>(split.left_positive.weight),
+                 b = static_cast<double>(split.left_negative.weight);
+      split.risk = bounded_risk_(a, b) + bounded_risk_(node_.a - a, node_.b - b);
+    }
     return split;
   }
 
  private:
+  double losses(std::size_t c, const Sums& sums, Candidates& out) const {
+    const Totals total{sums.a, sums.b, sums.count};
+    const ChildLimits limits{std::max(1.0, static_cast<double>(limits_.min_count)),
+                             std::max(1.0, limits_.min_mass), limits_.pure_allowed ? 0.0 : 1.0};
+    if (!rules_.direction.empty() && (rules_.direction[c] != 0 || !rules_.bounds.open()))
+      return losses_in_order(rules_.direction[c], total, limits, out);
+    return least_of(out, total, limits);
+  }
+
+  // Candidates with a child of one class, which smoothed masses do not show, become such that are refused.
+  void refuse_pure(Candidates& out) const {
+    for (std::size_t i = 0; i < out.size; ++i) {
+      const double a = out.positive[i], b = out.a[i] + out.b[i] - a;
+      if (std::min({a, b, node_.a - a, node_.b - b}) < 1.0) out.count[i] = 0.0;
+    }
+  }
+
   // Losses of the candidates that an estimate leaves in the running (the others: infinite), and the least.
   double least_of(Candidates& out, const Totals& total, const ChildLimits& limits) const {
     const double noise = split_noise(limits_.s);
@@ -296,13 +358,12 @@ class Search {
   }
 
   bool left_is_heavier(const Split& split) const {
-    const std::uint64_t left = split.left_positive.count + split.left_negative.count;
-    return 2 * left >= positive_.count + negative_.count;
+    return 2.0 * static_cast<double>(split.left_positive.count + split.left_negative.count) >= node_.count;
   }
 
   const Layout& layout_;
   const Histogram& histogram_;
-  const Cell positive_, negative_;
+  const Sums node_;
   const Limits& limits_;
   const NodeRules& rules_;
   const BoundedRisk bounded_risk_;

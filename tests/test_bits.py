@@ -13,12 +13,12 @@ import pytest
 from tadaboost import TAdaBoostClassifier
 
 DIGESTS = {
-    -0.5: "f40e61c9b246a1ea",
-    0.0: "45a8c149d624b9ac",
-    0.5: "7b55ee6c3076fd74",
-    0.8: "248b0bdf75c4c814",
-    1.0: "86ed7880f55d1c7e",
-    1.3: "6e2fcd195b92a958",
+    -0.5: "c554f55fb29347f5",
+    0.0: "372520b27ef1d72e",
+    0.5: "ca7044aba6b462a7",
+    0.8: "c20b7567a724013d",
+    1.0: "0dd93abce0c8907b",
+    1.3: "9e87cd836d384668",
 }
 
 
@@ -41,8 +41,10 @@ def table():
 def test_a_fit_has_these_bits(t):
     X, y, weight = table()
     digest = hashlib.sha256()
-    for w in (None, weight, weight / 7):
-        model = TAdaBoostClassifier(t, n_estimators=12, categorical_features=[3], n_jobs=1)
+    for w, smoothing in ((None, 0.0), (weight, 2.0), (weight / 7, 20.0)):
+        model = TAdaBoostClassifier(
+            t, n_estimators=12, categorical_features=[3], cat_smoothing=smoothing, n_jobs=1
+        )
         model.fit(X, y, sample_weight=w)
         for tree in model.trees_:
             for array in tree:
