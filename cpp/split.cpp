@@ -68,6 +68,7 @@ struct Column {
 struct Level {
   std::uint32_t code;
   Sums sums;
+  double share;  // of positive mass, by which levels are sorted
 };
 
 // Levels of the node; more than kAllSubsets of them are sorted by their share of positive mass.
@@ -83,34 +84,34 @@ struct Levels {
   }
 };
 
-// A level's positive mass as the split search sees it: its share is taken towards that of the node, `share`,
-// as if `smoothing` further rows had said so. Whole again, so that sums are exact.
-Sums smoothed(Sums sums, double share, double smoothing) {
-  const double mass = sums.a + sums.b, expected = mass * share;
-  const double trust = sums.count / (sums.count + smoothing);
+// A level as the split search sees it: its share of positive mass is taken towards that of the node as if
+// `smoothing` further rows had said so. Masses are whole again, so that sums are exact; the share is not made
+// of them and is rounded, so that levels of one class and as many rows tie however their weights were
+// rounded.
+Level seen(std::uint32_t code, Sums sums, double node_share, double smoothing) {
+  const double mass = sums.a + sums.b, share = mass > 0.0 ? sums.a / mass : 0.0;
+  if (!(smoothing > 0.0)) return {code, sums, share};
+  const double expected = mass * node_share, trust = sums.count / (sums.count + smoothing);
   sums.a = std::min(mass, std::floor(expected + trust * (sums.a - expected) + 0.5));
   sums.b = mass - sums.a;
-  return sums;
+  return {code, sums, std::floor((node_share + trust * (share - node_share)) * 0x1p30 + 0.5)};
 }
 
 Levels levels_of(const Column& column, const Sums& node, double smoothing) {
   Levels levels;
-  const double node_share = node.a / (node.a + node.b);
   auto take = [&](std::size_t code) {
-    const Sums sums = column.sums(code);
-    const Sums seen = smoothing > 0.0 ? smoothed(sums, node_share, smoothing) : sums;
-    levels.total += seen;
-    return seen;
+    const Level level =
+        seen(static_cast<std::uint32_t>(code), column.sums(code), node.a / (node.a + node.b), smoothing);
+    levels.total += level.sums;
+    return level;
   };
   for (std::size_t v = 0; v < column.n_values; ++v)
-    if (column.any(v)) levels.present.push_back({static_cast<std::uint32_t>(v), take(v)});
+    if (column.any(v)) levels.present.push_back(take(v));
   levels.any_missing = column.any(column.n_values);
-  if (levels.any_missing) levels.missing = take(column.n_values);
-  if (levels.size() > kAllSubsets) {
-    auto share = [](const Sums& sums) { return sums.a + sums.b > 0.0 ? sums.a / (sums.a + sums.b) : 0.0; };
+  if (levels.any_missing) levels.missing = take(column.n_values).sums;
+  if (levels.size() > kAllSubsets)
     std::stable_sort(levels.present.begin(), levels.present.end(),
-                     [&](const Level& u, const Level& v) { return share(u.sums) < share(v.sums); });
-  }
+                     [](const Level& u, const Level& v) { return u.share < v.share; });
   return levels;
 }
 

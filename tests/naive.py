@@ -96,8 +96,8 @@ def add(*parts):
 
 def candidates(bins, missing, edges):
     """(masses on the left, split) in the order that breaks ties. Masses: positive, negative, multiplicity,
-    and the positive mass as splits see it (`smoothed`)."""
-    zero, has_missing = (0, 0, 0, 0), missing[2] > 0
+    the positive mass and its share as splits see them (`smoothed`)."""
+    zero, has_missing = (0, 0, 0, 0, 0), missing[2] > 0
     if edges is not None:
         left = zero
         for k, edge in enumerate(edges):  # right of the last edge, the largest value, is nothing but missing
@@ -114,8 +114,7 @@ def candidates(bins, missing, edges):
         masks = range(2 ** len(levels[1:]))
         rights = [[c for i, c in enumerate(levels[1:]) if mask >> i & 1] for mask in masks]
     else:
-        share = {c: seen / (pos + neg) if pos + neg > 0 else 0.0 for c, (pos, neg, _, seen) in bins.items()}
-        order = sorted(levels, key=lambda c: (share[c], c))
+        order = sorted(levels, key=lambda c: (bins[c][4], c))
         rights = [[]] + [order[k:] for k in range(1, len(order))]
     for right in rights:
         for missing_left in [True] * bool(right) + [False] * has_missing:
@@ -177,12 +176,16 @@ def rows_drawn(n, draw, rules):
 
 
 def smoothed(masses, node, smoothing):
-    """Masses, and the positive one with its share taken towards the node's as by `smoothing` more rows."""
+    """Masses; the positive one with its share taken towards the node's as by `smoothing` more rows; that
+    share, to 2^-30."""
     pos, neg, n = masses
+    share = pos / (pos + neg) if pos + neg > 0 else 0.0
     if smoothing == 0 or n == 0 or min(node[:2]) == 0:
-        return pos, neg, n, pos
-    expected = (pos + neg) * (node[0] / (node[0] + node[1]))
-    return pos, neg, n, min(pos + neg, math.floor(expected + n / (n + smoothing) * (pos - expected) + 0.5))
+        return pos, neg, n, pos, share
+    node_share, trust = node[0] / (node[0] + node[1]), n / (n + smoothing)
+    expected = (pos + neg) * node_share
+    seen = min(pos + neg, math.floor(expected + trust * (pos - expected) + 0.5))
+    return pos, neg, n, seen, math.floor((node_share + trust * (share - node_share)) * 2**30 + 0.5)
 
 
 def best_split(node, data, t, rules, columns):
