@@ -289,9 +289,11 @@ nb::object grow_here(Grower& grower, Shard& shard) {
 
 std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<const bool, 1> is_categorical,
                                     double t, std::size_t max_leaves, std::size_t max_depth, bool heaviest,
-                                    double min_leaf_mass, std::uint64_t min_count, bool pure_allowed) {
+                                    double min_leaf_mass, std::uint64_t min_count, bool pure_allowed,
+                                    double smoothing) {
   check_temperature(t);
   require(min_leaf_mass >= 0.0 && min_leaf_mass <= 1.0, "min_leaf_mass: must be within 0..1");
+  require(smoothing >= 0.0 && std::isfinite(smoothing), "smoothing: must be finite and at least 0");
   Policy policy;
   policy.max_leaves = max_leaves;
   policy.max_depth = max_depth;
@@ -300,6 +302,7 @@ std::unique_ptr<Grower> make_grower(Array<const std::int64_t, 1> n_codes, Array<
   policy.limits.s = 1.0 - t;
   policy.limits.min_count = std::min<std::uint64_t>(min_count, std::uint64_t{1} << 62);
   policy.limits.pure_allowed = pure_allowed;
+  policy.limits.smoothing = smoothing;
   return std::make_unique<Grower>(layout_of(n_codes, is_categorical, 65536), policy);
 }
 
@@ -370,7 +373,8 @@ void bind_core(nb::module_& m) {
            "exponent"_a, "loss_exponent"_a);
   nb::class_<Grower>(m, "Grower")
       .def(nb::new_(&make_grower), "n_codes"_a.noconvert(), "is_categorical"_a.noconvert(), "t"_a,
-           "max_leaves"_a, "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a)
+           "max_leaves"_a, "max_depth"_a, "heaviest"_a, "min_leaf_mass"_a, "min_count"_a, "pure_allowed"_a,
+           "smoothing"_a = 0.0)
       .def("set_direction", &set_direction, "direction"_a.noconvert())
       .def("set_groups", &set_groups, "start"_a.noconvert(), "columns"_a.noconvert())
       .def(

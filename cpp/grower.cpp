@@ -123,7 +123,7 @@ bool Grower::next(Request& request) {
     GrownNode& node = nodes_[static_cast<std::size_t>(leaf.node)];
     node.left = left;
     node.right = left + 1;
-    node.gain = std::max(0.0, leaf.risk - leaf.split.loss) / root_mass_;
+    node.gain = std::max(0.0, leaf.risk - leaf.split.risk) / root_mass_;
     child[0].positive = leaf.split.left_positive;
     child[0].negative = leaf.split.left_negative;
     child[1].positive = node.positive;

@@ -2,6 +2,7 @@
 #include "split.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -19,6 +20,7 @@ constexpr std::size_t kAllSubsets = 8;  // up to this many levels in the node ev
 // doubles (whole, below 2^53).
 struct Candidates {
   std::vector<double> a, b, count;  // masses and multiplicity of the left child
+  std::vector<double> positive;     // categorical: what `a` is before smoothing
   std::vector<std::uint32_t> what;  // numeric: last code that goes left; categorical: mask or prefix length
   std::vector<std::uint8_t> missing_left;
   std::size_t size = 0;
@@ -28,11 +30,18 @@ struct Candidates {
   void reserve(std::size_t n) {
     if (a.size() >= size + n) return;
     n += size;
-    for (auto* v : {&a, &b, &count}) v->resize(n);
+    for (auto* v : {&a, &b, &count, &positive}) v->resize(n);
     for (auto& v : word) v.resize(n);
     what.resize(n);
     missing_left.resize(n);
   }
+};
+
+// What makes losses of a column's candidates: the masses that they share out, and the factor between their
+// risk and that of the node.
+struct Terms {
+  Totals total;
+  double factor;
 };
 
 // A candidate whose loss is known.
@@ -50,7 +59,10 @@ struct Found {
 
 struct Sums {
   double a = 0.0, b = 0.0, count = 0.0;
-  Sums& operator+=(const Sums& o) { return a += o.a, b += o.b, count += o.count, *this; }
+  double positive = a;  // what `a` is before smoothing; a + b stays
+  Sums& operator+=(const Sums& o) {
+    return a += o.a, b += o.b, count += o.count, positive += o.positive, *this;
+  }
 };
 
 struct Column {
@@ -67,18 +79,53 @@ struct Column {
   }
 };
 
+struct Level {
+  std::uint32_t code;
+  Sums sums;
+  double share;  // of positive mass, by which levels are sorted
+};
+
 // Levels of the node; more than kAllSubsets of them are sorted by their share of positive mass.
-std::vector<std::uint32_t> present_levels(const Column& column) {
-  std::vector<std::uint32_t> levels;
-  for (std::size_t v = 0; v < column.n_values; ++v)
-    if (column.any(v)) levels.push_back(static_cast<std::uint32_t>(v));
-  if (levels.size() > kAllSubsets) {
-    auto share = [&](std::uint32_t v) {
-      const Sums sums = column.sums(v);
-      return sums.a + sums.b > 0.0 ? sums.a / (sums.a + sums.b) : 0.0;
-    };
-    std::stable_sort(levels.begin(), levels.end(), [&](auto u, auto v) { return share(u) < share(v); });
+struct Levels {
+  std::vector<Level> present;
+  Sums missing, total;  // the total: of the levels and of the missing values
+  bool any_missing = false;
+  std::size_t size() const { return present.size(); }
+  std::vector<std::uint32_t> codes() const {
+    std::vector<std::uint32_t> codes;
+    for (const Level& level : present) codes.push_back(level.code);
+    return codes;
   }
+};
+
+// A level as the split search sees it: its share of positive mass is taken towards that of the node as if
+// `smoothing` further rows had said so. Masses are whole again, so that sums are exact; the share is not made
+// of them and is rounded, so that levels of one class and as many rows tie however their weights were
+// rounded.
+Level seen(std::uint32_t code, Sums sums, double node_share, double smoothing) {
+  const double mass = sums.a + sums.b, share = mass > 0.0 ? sums.a / mass : 0.0;
+  if (!(smoothing > 0.0)) return {code, sums, share};
+  const double expected = mass * node_share, trust = sums.count / (sums.count + smoothing);
+  sums.a = std::min(mass, std::floor(expected + trust * (sums.a - expected) + 0.5));
+  sums.b = mass - sums.a;
+  return {code, sums, std::floor((node_share + trust * (share - node_share)) * 0x1p30 + 0.5)};
+}
+
+Levels levels_of(const Column& column, const Sums& node, double smoothing) {
+  Levels levels;
+  auto take = [&](std::size_t code) {
+    const Level level =
+        seen(static_cast<std::uint32_t>(code), column.sums(code), node.a / (node.a + node.b), smoothing);
+    levels.total += level.sums;
+    return level;
+  };
+  for (std::size_t v = 0; v < column.n_values; ++v)
+    if (column.any(v)) levels.present.push_back(take(v));
+  levels.any_missing = column.any(column.n_values);
+  if (levels.any_missing) levels.missing = take(column.n_values).sums;
+  if (levels.size() > kAllSubsets)
+    std::stable_sort(levels.present.begin(), levels.present.end(),
+                     [](const Level& u, const Level& v) { return u.share < v.share; });
   return levels;
 }
 
@@ -86,20 +133,19 @@ void put(Candidates& out, const Sums& left, std::size_t what, bool missing_left)
   out.a[out.size] = left.a;
   out.b[out.size] = left.b;
   out.count[out.size] = left.count;
+  out.positive[out.size] = left.positive;
   out.what[out.size] = static_cast<std::uint32_t>(what);
   out.missing_left[out.size++] = missing_left;
 }
 
 // A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand
 // side (`all`) only missing against the rest is a split.
-void offer(const Column& column, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
-  const bool any_missing = column.any(column.n_values);
+void offer(const Levels& levels, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
   if (!all) {
     Sums with = left;
-    if (any_missing) with += column.sums(column.n_values);
-    put(out, with, what, true);
+    put(out, with += levels.missing, what, true);
   }
-  if (any_missing) put(out, left, what, false);
+  if (levels.any_missing) put(out, left, what, false);
 }
 
 // The left children of thresholds, missing values apart. Of thresholds with the same rows only the lowest:
@@ -153,24 +199,24 @@ void numeric_candidates(const Column& column, const Sums& total, Candidates& out
       false);
 }
 
-void subset_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
+void subset_candidates(const Levels& levels, Candidates& out) {
   const std::size_t k = levels.size(), n_masks = std::size_t{1} << (k - 1);
   out.reserve(2 * n_masks);
   for (std::size_t mask = 0; mask < n_masks; ++mask) {
-    Sums left = column.sums(levels[0]);
+    Sums left = levels.present[0].sums;
     for (std::size_t i = 1; i < k; ++i)
-      if (!(mask >> (i - 1) & 1)) left += column.sums(levels[i]);
-    offer(column, out, left, mask, mask == 0);
+      if (!(mask >> (i - 1) & 1)) left += levels.present[i].sums;
+    offer(levels, out, left, mask, mask == 0);
   }
 }
 
-void prefix_candidates(const Column& column, const std::vector<std::uint32_t>& levels, Candidates& out) {
+void prefix_candidates(const Levels& levels, Candidates& out) {
   out.reserve(2 * levels.size() + 1);
-  if (column.any(column.n_values)) put(out, column.sums(column.n_values), 0, true);  // against all levels
+  if (levels.any_missing) put(out, levels.missing, 0, true);  // against all levels
   Sums left;
   for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
-    left += column.sums(levels[i]);
-    offer(column, out, left, i + 1);
+    left += levels.present[i].sums;
+    offer(levels, out, left, i + 1);
   }
 }
 
@@ -180,12 +226,11 @@ class Search {
          const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate)
       : layout_(layout),
         histogram_(histogram),
-        positive_(positive),
-        negative_(negative),
+        node_{static_cast<double>(positive.weight), static_cast<double>(negative.weight),
+              static_cast<double>(positive.count + negative.count)},
         rules_(rules),
         s_(limits.s),
-        total_{static_cast<double>(positive.weight), static_cast<double>(negative.weight),
-               static_cast<double>(positive.count + negative.count)},
+        smoothing_(limits.smoothing),
         limits_{std::max(1.0, static_cast<double>(limits.min_count)), std::max(1.0, limits.min_mass),
                 limits.pure_allowed ? 0.0 : 1.0},
         bounded_risk_(rules.bounds, limits.s),
@@ -202,22 +247,25 @@ class Search {
     thread_local std::vector<float> loss;
     out.size = 0;
     std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns and the ends of their candidates
-    for (std::size_t c = first; c < last; ++c) {
-      if (allows(c)) {
-        offer_all(c, out);
-        ends.emplace_back(c, out.size);
-      }
-      if (out.size < kBlock && c + 1 < last) continue;
+    const auto finish = [&](const Terms& terms) {
       loss.resize(std::max(loss.size(), out.size));
-      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, total_, limits_, loss.data());
+      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, loss.data());
       std::size_t begin = 0;
       for (const auto& [column, end] : ends) {
-        least[column] = static_cast<double>(least_of(loss.data() + begin, end - begin));
+        least[column] = terms.factor * static_cast<double>(least_of(loss.data() + begin, end - begin));
         begin = end;
       }
       ends.clear();
       out.size = 0;
+    };
+    for (std::size_t c = first; c < last; ++c) {
+      if (!allows(c)) continue;
+      if (is_smoothed(c) && out.size > 0) finish(plain());
+      const Terms terms = offer_all(c, out);
+      ends.emplace_back(c, out.size);
+      if (is_smoothed(c) || out.size >= kBlock) finish(terms);
     }
+    finish(plain());
   }
 
   // Adds those of the column's candidates that may have the least loss of all, among those with an estimate
@@ -227,10 +275,11 @@ class Search {
     thread_local std::vector<float> rough;
     thread_local std::vector<double> loss;
     out.size = 0;
-    if (allows(c)) offer_all(c, out);
+    if (!allows(c)) return;
+    const Terms terms = offer_all(c, out);
     if (noise_ > 0.0) {
       rough.resize(std::max(rough.size(), out.size));
-      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, total_, limits_, rough.data());
+      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, rough.data());
       std::size_t n = 0;
       for (std::size_t i = 0; i < out.size; ++i) {
         out.a[n] = out.a[i];
@@ -238,18 +287,18 @@ class Search {
         out.count[n] = out.count[i];
         out.what[n] = out.what[i];
         out.missing_left[n] = out.missing_left[i];
-        n += static_cast<double>(rough[i]) <= bound;
+        n += terms.factor * static_cast<double>(rough[i]) <= bound;
       }
       out.size = n;
     }
     loss.resize(std::max(loss.size(), out.size));
-    double least =
-        split_block(out.a.data(), out.b.data(), out.count.data(), out.size, total_, limits_, s_, loss.data());
+    double least = split_block(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_,
+                               s_, loss.data());
     if (!rules_.direction.empty() && (rules_.direction[c] != 0 || !rules_.bounds.open()))
-      least = bring_in_order(rules_.direction[c], out, loss.data());
+      least = bring_in_order(rules_.direction[c], terms.total, out, loss.data());
     for (std::size_t i = 0; i < out.size; ++i)
       if (loss[i] < kNever && loss[i] <= least * (1.0 + kTie))
-        found.push_back({loss[i], c, out.what[i], out.missing_left[i] != 0});
+        found.push_back({loss[i] * terms.factor, c, out.what[i], out.missing_left[i] != 0});
   }
 
   Split describe(const Found& found) const {
@@ -261,7 +310,7 @@ class Search {
     if (!layout_.is_categorical[split.column])
       split.last_left = found.what;
     else
-      categories(present_levels(column), found.what, split);
+      categories(levels_of(column, node_, smoothing_).codes(), found.what, split);
     const bool any_missing = column.any(column.n_values);
     const auto left = goes_left(layout_, split);
     for (std::size_t code = 0; code <= column.n_values; ++code)
@@ -270,31 +319,59 @@ class Search {
         split.left_negative += column.negative(code);
       }
     if (!any_missing) split.missing_left = left_is_heavier(split);
+    split.risk = split.loss;
+    if (is_smoothed(split.column)) {
+      const auto a = static_cast<double>(split.left_positive.weight),
+                 b = static_cast<double>(split.left_negative.weight);
+      split.risk = bounded_risk_(a, b) + bounded_risk_(node_.a - a, node_.b - b);
+    }
     return split;
   }
 
  private:
   bool allows(std::size_t c) const { return rules_.allowed.empty() || rules_.allowed[c] != 0; }
 
-  void offer_all(std::size_t c, Candidates& out) const {
+  bool is_smoothed(std::size_t c) const { return layout_.is_categorical[c] && smoothing_ > 0.0; }
+  Terms plain() const { return {{node_.a, node_.b, node_.count}, 1.0}; }
+
+  // Adds the column's candidates.
+  Terms offer_all(std::size_t c, Candidates& out) const {
     const Column column = cells(c);
-    if (!layout_.is_categorical[c])
-      return numeric_candidates(column, {total_.positive, total_.negative, total_.count}, out);
-    const auto levels = present_levels(column);
+    if (!layout_.is_categorical[c]) {
+      numeric_candidates(column, node_, out);
+      return plain();
+    }
+    const std::size_t first = out.size;
+    const Levels levels = levels_of(column, node_, smoothing_);
     if (levels.size() > kAllSubsets)
-      prefix_candidates(column, levels, out);
-    else if (!levels.empty())
-      subset_candidates(column, levels, out);
+      prefix_candidates(levels, out);
+    else if (levels.size() > 0)
+      subset_candidates(levels, out);
+    if (!is_smoothed(c)) return plain();
+    if (limits_.least_class > 0.0) refuse_pure(first, out);
+    // What a split leaves of the smoothed risk it leaves of the node's.
+    const double smooth_risk = bounded_risk_(levels.total.a, levels.total.b);
+    if (!(smooth_risk > 0.0)) out.size = first;
+    return {{levels.total.a, levels.total.b, levels.total.count},
+            smooth_risk > 0.0 ? bounded_risk_(node_.a, node_.b) / smooth_risk : 1.0};
+  }
+
+  // Candidates with a child of one class, which smoothed masses do not show, become such that are refused.
+  void refuse_pure(std::size_t first, Candidates& out) const {
+    for (std::size_t i = first; i < out.size; ++i) {
+      const double a = out.positive[i], b = out.a[i] + out.b[i] - a;
+      if (std::min({a, b, node_.a - a, node_.b - b}) < 1.0) out.count[i] = 0.0;
+    }
   }
 
   // Losses under monotone constraints: splits whose children are out of order are refused, children beyond
   // the bounds have the loss of the bound. The least.
-  double bring_in_order(int direction, const Candidates& of, double* loss) const {
+  double bring_in_order(int direction, const Totals& total, const Candidates& of, double* loss) const {
     const Bounds& bounds = rules_.bounds;
     double least = kNever;
     for (std::size_t i = 0; i < of.size; ++i) {
       if (!(loss[i] < kNever)) continue;
-      const double a = of.a[i], b = of.b[i], right_a = total_.positive - a, right_b = total_.negative - b;
+      const double a = of.a[i], b = of.b[i], right_a = total.positive - a, right_b = total.negative - b;
       const double rise = bounds.share(right_a, right_b) - bounds.share(a, b);
       if (rise * direction < 0.0)
         loss[i] = kNever;
@@ -323,16 +400,14 @@ class Search {
   }
 
   bool left_is_heavier(const Split& split) const {
-    const std::uint64_t left = split.left_positive.count + split.left_negative.count;
-    return 2 * left >= positive_.count + negative_.count;
+    return 2.0 * static_cast<double>(split.left_positive.count + split.left_negative.count) >= node_.count;
   }
 
   const Layout& layout_;
   const Histogram& histogram_;
-  const Cell positive_, negative_;
+  const Sums node_;
   const NodeRules& rules_;
-  const double s_;
-  const Totals total_;
+  const double s_, smoothing_;
   const ChildLimits limits_;
   const BoundedRisk bounded_risk_;
   const RiskEstimate& estimate_;

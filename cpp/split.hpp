@@ -21,6 +21,7 @@ struct Limits {
   std::uint64_t min_count = 0;  // multiplicity of a child
   double min_mass = 0.0;        // mass of a child, both classes
   bool pure_allowed = true;     // false: both children need mass of both classes
+  double smoothing = 0.0;       // count of rows by which each level of a category is taken towards its node
 };
 
 // Under monotone constraints: the least and largest share of positive mass, a / (a + b), that a node may
@@ -54,7 +55,8 @@ struct NodeRules {
 };
 
 struct Split {
-  double loss = 0.0;  // of the two children; infinite: there is no admissible split
+  double loss = 0.0;  // by which it was chosen; infinite: there is no admissible split
+  double risk = 0.0;  // of the two children: the loss without smoothing
   std::size_t column = 0;
   bool missing_left = true;
   // Numeric: codes <= this go left (codes of values; missing by missing_left). Categorical: the codes that go

@@ -18,9 +18,9 @@ DEFAULTS = {
     "w": None, "categorical": (), "n_estimators": 10, "learning_rate": 0.1, "leaf_values": "exact",
     "leveraging": "unit", "max_leaf_nodes": 8, "max_depth": None, "min_samples_leaf": 5, "min_leaf_mass": 0.0,
     "leaf_ridge": 3.0, "growth": "best", "allow_pure_leaves": True, "subsample": 1.0, "colsample": 1.0,
-    "seed": 0, "direction": None, "groups": None,
+    "seed": 0, "direction": None, "groups": None, "cat_smoothing": 20.0,
 }  # fmt: skip
-PRIORITY = {"best": lambda leaf: leaf["split"]["gain"], "heaviest": lambda leaf: leaf["pos"] + leaf["neg"]}
+PRIORITY = {"best": lambda leaf: leaf["split"]["merit"], "heaviest": lambda leaf: leaf["pos"] + leaf["neg"]}
 CAP = 500.0  # largest |alpha h| at t >= 1, where a pure leaf and a perfect step have no bound
 
 
@@ -95,8 +95,9 @@ def add(*parts):
 
 
 def candidates(bins, missing, edges):
-    """(masses on the left, split) in the order that breaks ties. Masses: positive, negative, multiplicity."""
-    zero, has_missing = (0, 0, 0), missing[2] > 0
+    """(masses on the left, split) in the order that breaks ties. Masses: positive, negative, multiplicity,
+    the positive mass and its share as splits see them (`smoothed`)."""
+    zero, has_missing = (0, 0, 0, 0, 0), missing[2] > 0
     if edges is not None:
         left = zero
         for k, edge in enumerate(edges):  # right of the last edge, the largest value, is nothing but missing
@@ -113,8 +114,7 @@ def candidates(bins, missing, edges):
         masks = range(2 ** len(levels[1:]))
         rights = [[c for i, c in enumerate(levels[1:]) if mask >> i & 1] for mask in masks]
     else:
-        share = {c: pos / (pos + neg) if pos + neg > 0 else 0.0 for c, (pos, neg, _) in bins.items()}
-        order = sorted(levels, key=lambda c: (share[c], c))
+        order = sorted(levels, key=lambda c: (bins[c][4], c))
         rights = [[]] + [order[k:] for k in range(1, len(order))]
     for right in rights:
         for missing_left in [True] * bool(right) + [False] * has_missing:
@@ -175,8 +175,25 @@ def rows_drawn(n, draw, rules):
     return [u < rules.subsample * 2**64 for u in Philox(key=[rules.seed, draw + 1]).random_raw(n).tolist()]
 
 
+def smoothed(masses, node, smoothing):
+    """Masses; the positive one with its share taken towards the node's as by `smoothing` more rows; that
+    share, to 2^-30."""
+    pos, neg, n = masses
+    share = pos / (pos + neg) if pos + neg > 0 else 0.0
+    if smoothing == 0 or n == 0 or min(node[:2]) == 0:
+        return pos, neg, n, pos, share
+    node_share, trust = node[0] / (node[0] + node[1]), n / (n + smoothing)
+    expected = (pos + neg) * node_share
+    seen = min(pos + neg, math.floor(expected + trust * (pos - expected) + 0.5))
+    return pos, neg, n, seen, math.floor((node_share + trust * (share - node_share)) * 2**30 + 0.5)
+
+
 def best_split(node, data, t, rules, columns):
-    """The admissible split of least tempered risk over its children, or None."""
+    """The admissible split of least tempered risk over its children, or None.
+
+    Among the splits of a categorical column, and against those of others, it is the share of the risk that
+    counts which they take away from the smoothed levels.
+    """
     total = (node["pos"], node["neg"], node["drawn"])
     bounds = node["bounds"]
     risk, found = bounded_risk(*total[:2], t, bounds), []
@@ -196,7 +213,16 @@ def best_split(node, data, t, rules, columns):
             else:
                 k = x if edges is None else bisect_left(edges, x)
                 bins[k] = add(bins.get(k, (0, 0, 0)), data.mass[i])
+        smoothing = rules.cat_smoothing if edges is None else 0
+        bins = {k: smoothed(masses, total, smoothing) for k, masses in bins.items()}
+        missing = smoothed(missing, total, smoothing)
+        seen = sum(masses[3] for masses in (missing, *bins.values()))
+        seen_risk = bounded_risk(seen, sum(total[:2]) - seen, t, bounds)
+        if seen_risk == 0:
+            continue  # nothing to lower
+        factor = risk / seen_risk
         for left, split in candidates(bins, missing, edges):
+            left, seen_left = left[:3], left[3]
             right = tuple(a - b for a, b in zip(total, left, strict=True))
             if admits(left) and admits(right):
                 if missing[2] == 0:
@@ -204,14 +230,17 @@ def best_split(node, data, t, rules, columns):
                 rise = share(*right[:2], bounds) - share(*left[:2], bounds)
                 if rise * sign < 0:
                     continue
-                loss = bounded_risk(*left[:2], t, bounds) + bounded_risk(*right[:2], t, bounds)
-                found.append((loss, {"feature": column, "gain": risk - loss, **split}))
+                loss = sum(bounded_risk(*side[:2], t, bounds) for side in (left, right))
+                sides = ((seen_left, sum(left[:2])), (seen - seen_left, sum(right[:2])))
+                seen_loss = factor * sum(bounded_risk(a, m - a, t, bounds) for a, m in sides)
+                merit = {"merit": risk - seen_loss, "gain": risk - loss}
+                found.append((seen_loss, {"feature": column, **merit, **split}))
     least = min((loss for loss, _ in found), default=inf)
     split = next((split for loss, split in found if loss <= least * (1 + 1e-12)), None)
     if rules.growth == "best":
-        return split if split and split["gain"] > 1e-12 * risk else None
+        return split if split and split["merit"] > 1e-12 * risk else None
     # The paper's policy takes splits without gain, but leaves a leaf of one class alone.
-    return split if split and split["gain"] >= -1e-12 * risk and min(total[:2]) > 0 else None
+    return split if split and split["merit"] >= -1e-12 * risk and min(total[:2]) > 0 else None
 
 
 def grow(data, logs, t, rules, draw=None):

@@ -298,6 +298,8 @@ def growers(**changed):
         ({"t": math.nan}, "t: must be finite and below 2"),
         ({"min_leaf_mass": -0.1}, "min_leaf_mass: must be within 0..1"),
         ({"min_leaf_mass": math.nan}, "min_leaf_mass: must be within 0..1"),
+        ({"smoothing": -1.0}, "smoothing: must be finite and at least 0"),
+        ({"smoothing": math.inf}, "smoothing: must be finite and at least 0"),
     ],
     ids=str,
 )

@@ -478,6 +478,7 @@ def test_any_table_gives_finite_scores_that_agree(draw):
         ("min_samples_leaf", NAN), ("min_leaf_mass", 0.6), ("leaf_ridge", -1.0), ("growth", "deep"),
         ("allow_pure_leaves", 3), ("max_bins", 1), ("max_bins", 65536), ("categorical_features", 3),
         ("class_weight", "unbalanced"), ("record_weights", 2), ("n_jobs", 0), ("random_state", "x"),
+        ("cat_smoothing", -1.0), ("cat_smoothing", NAN),
     ],
 )  # fmt: skip
 def test_a_parameter_out_of_range_is_named(name, value):

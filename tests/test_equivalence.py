@@ -13,7 +13,7 @@ from . import naive
 from .pairs import pairs
 
 TS = [-1.0, 0.0, 0.5, 0.9, 1.0, 1.1]
-PAPER = {"growth": "heaviest", "allow_pure_leaves": False}
+PAPER = {"growth": "heaviest", "allow_pure_leaves": False, "cat_smoothing": 0.0}
 
 
 class Data(NamedTuple):
@@ -157,6 +157,9 @@ def test_every_kind_of_data_equals_the_oracle(t, kind, rules):
         {"max_leaf_nodes": 6, "min_leaf_mass": 0.15},
         {"leaf_ridge": 0.0, "allow_pure_leaves": False},
         {"leaf_ridge": 50.0, "learning_rate": 1.0},
+        {"cat_smoothing": 0.0},
+        {"cat_smoothing": 1.5, "allow_pure_leaves": False, "min_samples_leaf": 0, "max_leaf_nodes": 12},
+        {"cat_smoothing": 1e9, "growth": "heaviest"},
     ],
     ids=str,
 )

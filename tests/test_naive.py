@@ -18,6 +18,7 @@ PAPER_TREE = {
     "allow_pure_leaves": False,
     "min_samples_leaf": 0,
     "leaf_ridge": 0.0,
+    "cat_smoothing": 0.0,
     "learning_rate": 1.0,
     "leveraging": "closed",
 }
@@ -98,7 +99,7 @@ def test_run_equals_the_authors_program(data, variant, t, monkeypatch):
         assert outputs == [pytest.approx(w, rel=1e-9, abs=1e-12) for w in wanted]
 
 
-ONE_TREE = {"n_estimators": 1, "min_samples_leaf": 1, "max_leaf_nodes": 2}
+ONE_TREE = {"n_estimators": 1, "min_samples_leaf": 1, "max_leaf_nodes": 2, "cat_smoothing": 0.0}
 
 
 def stump(X, y, t=0.5, **options):

@@ -52,9 +52,10 @@ def test_02_a_whole_weight_is_a_repetition_under_every_limit(rules, n_classes, m
         level=np.random.default_rng(1).integers(0, 90, 400).astype(str)
     )
     times = np.random.default_rng(2).integers(0, 4, 400)
-    weighted = make(rules, n_estimators=3, **more).fit(table, y, times)
+    more = {"n_estimators": 3, "cat_smoothing": 1.0, **more}  # little, so that splits ask for levels
+    weighted = make(rules, **more).fit(table, y, times)
     rows = np.random.default_rng(3).permutation(np.repeat(np.arange(400), times))
-    repeated = make(rules, n_estimators=3, **more).fit(table.iloc[rows], y[rows])
+    repeated = make(rules, **more).fit(table.iloc[rows], y[rows])
     for one, other in zip(trees_of(weighted), trees_of(repeated), strict=True):
         for name in ("feature", "threshold", "missing_left", "categories"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -141,6 +141,7 @@ class Grower:
         min_leaf_mass: float,
         min_count: int,
         pure_allowed: bool,
+        smoothing: float = 0.0,  # of levels, in counts
     ) -> None: ...
     # 1, -1: the share of positives may not fall, or rise, from left to right; 0: free.
     def set_direction(self, direction: NDArray[np.int8]) -> None: ...

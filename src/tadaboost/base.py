@@ -52,6 +52,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         "leaf_ridge": [Interval(Real, 0, None, closed="left")],
         "growth": [StrOptions({"best", "heaviest"})],
         "allow_pure_leaves": ["boolean"],
+        "cat_smoothing": [Interval(Real, 0, None, closed="left")],
         "max_bins": [Interval(Integral, 2, 65535, closed="both")],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -71,6 +72,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     leaf_ridge: float
     growth: str
     allow_pure_leaves: bool
+    cat_smoothing: float
     max_bins: int
     categorical_features: ArrayLike | None
     class_weight: dict[Any, float] | str | None
@@ -97,6 +99,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             leaf_ridge=_float("leaf_ridge", self.leaf_ridge),
             growth=self.growth,
             allow_pure_leaves=bool(self.allow_pure_leaves),
+            cat_smoothing=_float("cat_smoothing", self.cat_smoothing),
             **step,
         )
 

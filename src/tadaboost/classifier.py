@@ -76,6 +76,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         or a mask. Levels are remembered by value; a missing level, or one never seen in `fit`, goes where the
         node sends missing values. Of more than `max_bins` levels the rarest share a bin: no split parts them.
         The order of an ordered category only breaks ties; give its codes as numbers for splits that keep it.
+    cat_smoothing : float, default=20.0
+        Rows by which each level of a categorical column, and its missing values, are taken towards their node
+        while splits are chosen: n rows with a share p of positive weight count as r + (p - r) n / (n +
+        cat_smoothing), r the node's share, so that many small levels do not look better than they are. Leaf
+        values and the `gain` of trees are those of the rows as they are. 0 is no smoothing (the paper).
     subsample : float in (0, 1], default=1.0
         Share of the rows that choose the splits of a tree: each is drawn with this probability, by
         `random_state`, the round and its position among the rows that are fitted, whatever its weight;
@@ -224,6 +229,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         allow_pure_leaves: bool = True,
         max_bins: int = 255,
         categorical_features: ArrayLike | None = "from_dtype",
+        cat_smoothing: float = 20.0,
         subsample: float = 1.0,
         colsample: float = 1.0,
         early_stopping: bool = False,
@@ -257,6 +263,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         self.allow_pure_leaves = allow_pure_leaves
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.cat_smoothing = cat_smoothing
         self.subsample = subsample
         self.colsample = colsample
         self.early_stopping = early_stopping
@@ -592,4 +599,5 @@ def paper_settings(t: float, clip: bool = False) -> dict[str, Any]:
         "min_samples_leaf": 0,
         "min_leaf_mass": 0.0,
         "leaf_ridge": 0.0,
+        "cat_smoothing": 0.0,
     }

@@ -58,6 +58,7 @@ class Settings(NamedTuple):
     leaf_ridge: float
     growth: str
     allow_pure_leaves: bool
+    cat_smoothing: float = 0.0
     margin: float = 0.0
     subsample: float = 1.0
     colsample: float = 1.0
@@ -145,7 +146,7 @@ class Run:
         self._grower = _core.Grower(
             n_codes, is_categorical, float(settings.t), settings.max_leaf_nodes, settings.max_depth,
             settings.growth == "heaviest", float(settings.min_leaf_mass), min_count,
-            settings.allow_pure_leaves,
+            settings.allow_pure_leaves, min(settings.cat_smoothing / self._scale / unit, 1e300),
         )  # fmt: skip
         if settings.direction is not None:
             self._grower.set_direction(settings.direction)

@@ -26,6 +26,8 @@ class TemperedTreeClassifier(TemperedClassifier):
         Equation (63), whose `predict_proba` is the share of the class in the leaf; others as there.
     leaf_ridge, growth, allow_pure_leaves, max_bins, categorical_features, class_weight, n_jobs
         As in `TAdaBoostClassifier`; the ridge acts on "exact" only.
+    cat_smoothing : float, default=0.0
+        As there; 0: among the splits of a categorical column, the one of least tree loss.
 
     Attributes
     ----------
@@ -62,6 +64,7 @@ class TemperedTreeClassifier(TemperedClassifier):
         allow_pure_leaves: bool = True,
         max_bins: int = 255,
         categorical_features: ArrayLike | None = "from_dtype",
+        cat_smoothing: float = 0.0,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -76,6 +79,7 @@ class TemperedTreeClassifier(TemperedClassifier):
         self.allow_pure_leaves = allow_pure_leaves
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.cat_smoothing = cat_smoothing
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
