@@ -55,10 +55,12 @@ int main(int argc, char** argv) {
     tada::Limits limits;
     limits.s = 1.0 - kT;
     limits.min_count = 5;
+    const tada::RiskEstimate estimate(limits.s);
     const std::vector<std::int8_t> free;
     tada::Pool pool(1);
-    measured(
-        [&] { tada::best_split(rows.layout, histogram, total[0], total[1], limits, {{}, free, {}}, pool); });
+    measured([&] {
+      tada::best_split(rows.layout, histogram, total[0], total[1], limits, {{}, free, {}}, estimate, pool);
+    });
     return 0;
   }
 

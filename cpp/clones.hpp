@@ -10,3 +10,9 @@
 #else
 #define TADA_CLONES
 #endif
+
+#if defined(__GNUC__)
+#define TADA_NOINLINE __attribute__((noinline))
+#else
+#define TADA_NOINLINE
+#endif

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "clones.hpp"
+
 namespace tada {
 namespace {
 
@@ -61,10 +63,11 @@ void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std:
 constexpr std::size_t kApart = 256 + 8;
 
 // Many rows of byte codes: weight and count in one word, so that an update is one 8-byte addition at an
-// address that needs no table.
+// address that needs no table. A function of its own: registers run short in the loops around it.
 template <class WordOf>
-void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows, WordOf word_of,
-                   std::size_t first, std::size_t last, View<std::uint64_t> buffer) noexcept {
+TADA_NOINLINE void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows,
+                                 WordOf word_of, std::size_t first, std::size_t last,
+                                 View<std::uint64_t> buffer) noexcept {
   const std::size_t n_columns = last - first;
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) {
@@ -119,8 +122,22 @@ void drain(View<std::uint64_t> buffer, const Layout& layout, std::size_t first, 
 // in the nearest caches.
 constexpr std::size_t kRowsTogether = 1024, kColumnsTogether = 32;
 
-// Byte codes by way of the buffer. kBits of a word hold the count: the buffer is drained before rows of
-// multiplicity 1 need more, at 16 bits (48 for weights below 2^31) where the histogram is not packed.
+// What rows add to the buffer, from the i-th on: of multiplicity 1, and others.
+template <int kBits>
+struct UnitWords {
+  View<const std::uint32_t> weight;
+  UnitWords from(std::size_t i) const { return {{weight.data + i, weight.size - i}}; }
+  std::uint64_t operator()(std::size_t i) const { return std::uint64_t{weight[i]} << kBits | 1; }
+};
+struct CellWords {
+  View<const Cell> cell_of_row;
+  View<const std::uint32_t> rows;
+  CellWords from(std::size_t i) const { return {cell_of_row, {rows.data + i, rows.size - i}}; }
+  std::uint64_t operator()(std::size_t i) const { return packed(cell_of_row[rows[i]]); }
+};
+
+// Byte codes by way of the buffer. kBits of a word hold the count: the buffer is drained before rows
+// of multiplicity 1 need more, at 16 bits (48 for weights below 2^31) where the histogram is not packed.
 template <int kBits, class WordOf>
 void add_buffered(const RowCodes<std::uint8_t>& codes, const Layout& layout, View<const std::uint32_t> rows,
                   std::size_t first, std::size_t last, Cells out, WordOf word_of) {
@@ -133,8 +150,7 @@ void add_buffered(const RowCodes<std::uint8_t>& codes, const Layout& layout, Vie
     for (std::size_t i = begin; i < begin + n; i += kRowsTogether) {
       const std::size_t size = std::min(kRowsTogether, begin + n - i);
       for (std::size_t c = first; c < last; c += kColumnsTogether)
-        add_to_buffer(codes, {rows.data + i, size}, [&](std::size_t j) { return word_of(i + j); }, c,
-                      std::min(c + kColumnsTogether, last),
+        add_to_buffer(codes, {rows.data + i, size}, word_of.from(i), c, std::min(c + kColumnsTogether, last),
                       {buffer.data + (c - first) * kApart, buffer.size - (c - first) * kApart});
     }
     drain<kBits>(buffer, layout, first, last, out);
@@ -154,14 +170,11 @@ void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const
   if constexpr (sizeof(Code) == 1) {
     if (worth_buffer(layout, rows.size, first, last)) {
       if (out.is_packed)
-        return add_buffered<kCountBits>(codes, layout, rows, first, last, out, [&](std::size_t i) {
-          return std::uint64_t{weight[i]} << kCountBits | 1;
-        });
-      return add_buffered<16>(codes, layout, rows, first, last, out,
-                              [&](std::size_t i) { return std::uint64_t{weight[i]} << 16 | 1; });
+        return add_buffered<kCountBits>(codes, layout, rows, first, last, out, UnitWords<kCountBits>{weight});
+      return add_buffered<16>(codes, layout, rows, first, last, out, UnitWords<16>{weight});
     }
   }
-  const auto run = [&](std::size_t i) { return Cell{weight[i], 1}; };
+  const auto run = [weight](std::size_t i) { return Cell{weight[i], 1}; };
   if (out.is_packed)
     add_rows<Word>(codes, layout, rows, first, last, out.words, run);
   else
@@ -171,11 +184,10 @@ void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const
 template <class Code>
 void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
                        View<const Cell> cell_of_row, std::size_t first, std::size_t last, Cells out) {
-  const auto cell = [&](std::size_t i) { return cell_of_row[rows[i]]; };
+  const auto cell = [cell_of_row, rows](std::size_t i) { return cell_of_row[rows[i]]; };
   if constexpr (sizeof(Code) == 1)
     if (out.is_packed && worth_buffer(layout, rows.size, first, last))
-      return add_buffered<kCountBits>(codes, layout, rows, first, last, out,
-                                      [&](std::size_t i) { return packed(cell(i)); });
+      return add_buffered<kCountBits>(codes, layout, rows, first, last, out, CellWords{cell_of_row, rows});
   if (out.is_packed)
     add_rows<Word>(codes, layout, rows, first, last, out.words, cell);
   else
