@@ -240,7 +240,11 @@ def test_a_short_row_with_levels_is_refused(fitted_on_levels):
         fitted_on_levels[0].predictor()([1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("row", [{"a": "x", "b": "y"}, {"x", "y"}, "xy"], ids=["dict", "set", "str"])
+@pytest.mark.parametrize(
+    "row",
+    [{"a": "x", "b": "y"}, {"x", "y"}, "xy", pd.DataFrame({"a": ["x"], "b": ["y"]})],
+    ids=["dict", "set", "str", "frame"],
+)
 def test_what_is_no_row_is_not_read_as_levels(row):
     X = pd.DataFrame({"a": ["x", "y"] * 10, "b": ["y", "y", "x", "x"] * 5})
     predictor = TAdaBoostClassifier(n_estimators=2).fit(X, [0, 1] * 10).predictor()

@@ -105,7 +105,12 @@ def _fit_options(command: Command) -> Command:
             help="Temperature, below 2; 1 is AdaBoost.",
         ),
         click.option(
-            "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of TAdaBoostClassifier."
+            "--set",
+            "pairs",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A parameter of TAdaBoostClassifier: max_leaf_nodes=31, monotonic_cst=age:1,debt:-1, "
+            '"interaction_cst=age,income;town". May be said again.',
         ),
         click.option(
             "--folds",
@@ -122,8 +127,8 @@ def _fit_options(command: Command) -> Command:
             help="Of the folds and the model.",
         ),
         click.option("--jobs", type=click.IntRange(min=1), help="Threads; as a rule every CPU there is."),
-        click.option("--model", metavar="M.tada", help="Where to write the model."),
-        click.option("--report", metavar="R.html", help="Where to write the report."),
+        click.option("--model", metavar="M.tada", help="Where to write the model; DATA.tada if not said."),
+        click.option("--report", metavar="R.html", help="Where to write the report; DATA.html if not said."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     ]
     for option in reversed(options):

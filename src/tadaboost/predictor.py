@@ -115,7 +115,7 @@ class Predictor:
         ------
         ValueError, TypeError
             If the row has another length or other names, or a value that is infinite, or text where a number
-            is expected (the column is named), or is no row, such as a dict.
+            is expected (the column is named), or is no row, such as a dict or a frame.
         """
         values = self._values(row)
         if len(self._scores) == 1:
@@ -147,7 +147,8 @@ class Predictor:
 
     def _values(self, row: Any) -> Floats:
         """Make the row of the matrix."""
-        if isinstance(row, (dict, set, frozenset, str)):  # a list of it would be no row of values
+        # A list of any of these, or of a frame, would be no row of values.
+        if isinstance(row, (dict, set, frozenset, str)) or hasattr(row, "columns"):
             raise TypeError(
                 f"row is a {type(row).__name__}; give a list or array of values in the order of the columns"
             )
