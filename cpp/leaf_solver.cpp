@@ -56,9 +56,12 @@ double odds_step(double p, double p_slope, double n, double n_slope, double ridg
     p_slope += ridge;
   }
   if (!(p > 0.0 && n > 0.0)) return (p - n) / (p_slope + n_slope);
+  const double a = p_slope / p, b = n_slope / n;
+  if (s == 0.0) return fast::log(p / n) / (a + b);
+  // With o = (n / p)^s it is (1 - o) / (s (a + o b)); in 1 / o where o is large and might overflow.
   const double odds = s * fast::log(n / p);
-  const double way = s == 0.0 ? fast::log(p / n) : -fast::expm1(odds) / s;
-  return way / (p_slope / p + fast::exp(odds) * n_slope / n);
+  if (odds > 0.0) return fast::expm1(-odds) / (s * (a * fast::exp(-odds) + b));
+  return -fast::expm1(odds) / (s * (a + fast::exp(odds) * b));
 }
 
 // Sums of e(v) and of its slope over leaves tried together, scaled from each (leaf, class)'s largest weight

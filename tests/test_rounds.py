@@ -257,3 +257,22 @@ def test_counts_of_the_core(multiplicity, whole, unit):
     assert got[:2] == (whole, unit)
     if given is not None:
         np.testing.assert_allclose(got[2] * unit, given, rtol=1e-14)
+
+
+@pytest.mark.parametrize("t", [-1e6, -200.0, -100.0, -96.0, -20.0, 0.5, 1.9])
+@pytest.mark.parametrize("seed", [0, 14])
+def test_exact_values_of_pure_leaves_are_roots_at_any_t(t, seed):
+    """Near the step that switches all weights off slopes have no bound, and odds to the 1-t may overflow."""
+    X = np.repeat([0.0, 1.0], 10)[:, None]
+    w = np.random.default_rng(seed).integers(1, 5, 20).astype(float)
+    run = run_of(X, 2 * X[:, 0] - 1, w, t=t, n_estimators=1, leaf_ridge=3.0, max_leaf_nodes=2)
+    (tree,), s = run.trees, 1.0 - t
+    for leaf, side in zip((tree.left[0], tree.right[0]), (-1.0, 1.0), strict=True):
+        mass = w[X[:, 0] * 2 - 1 == side].sum()
+
+        def rest(v, mass=mass):
+            return mass * max(0.0, 1.0 - s * v) ** (1.0 / s) - 3.0 * v
+
+        v = side * tree.value[leaf]
+        assert rest(v * (1 - 1e-9)) > -1e-9
+        assert rest(v * (1 + 1e-9)) < 1e-9
