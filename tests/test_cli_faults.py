@@ -145,6 +145,13 @@ def test_predictions_are_not_written_over_or_as_a_model(run, fitted, folder, out
     assert not (folder / "new.TADA").exists()
 
 
+def test_a_report_is_not_written_over_or_as_a_model(run, fitted, folder):
+    (folder / "other.tada").write_bytes((folder / fitted).read_bytes())
+    line = error_line(run("fit", "data.csv", "--target", "y", "--report", "other.tada", code=1))
+    assert line == "other.tada: a report is a page, and .tada is for models; name it .html"
+    assert (folder / "other.tada").read_bytes() == (folder / fitted).read_bytes()
+
+
 @pytest.mark.parametrize("damage", ["cut", "foreign", "empty", "folder", "absent"])
 @pytest.mark.parametrize("command", ["predict", "inspect"])
 def test_a_bad_model_file_is_refused_by_name(run, fitted, folder, command, damage):
@@ -238,6 +245,7 @@ def test_a_line_end_in_a_name_does_not_break_the_one_line(run, folder):
         (("data.csv", "--target", "y", "--drop", "y"), "'y' is the target"),
         (("data.csv", "--target", "y", "--set", "leaf_ridge=1" + "0" * 400), "leaf_ridge is an integer"),
         (("data.csv", "--target", "y", "--model", "x", "--report", "x"), "--model and --report are both x"),
+        (("data.csv", "--target", "y", "--model", "x", "--report", "./no/../x"), "--report are both x"),
     ],
 )
 def test_wrong_usage_exits_with_2_and_says_why(run, folder, arguments, words):

@@ -298,6 +298,18 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(folder):
     assert 0 < run["cells_run_now"] < run["cells"]
 
 
+def test_a_kept_cell_of_which_a_bit_has_changed_is_made_again(folder):
+    invoke(*FAST, "--jobs", "1", "--output", "out")
+    before = contents(folder / "out")
+    for file in sorted((folder / "out" / "store").glob("*.npy"))[:2]:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 0x40
+        file.write_bytes(content)
+    invoke(*FAST, "--jobs", "1", "--output", "out")
+    assert json.loads((folder / "out" / "run.json").read_text())["cells_run_now"] == 2
+    assert contents(folder / "out") == before
+
+
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(folder):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # enough for cells, not for cells.csv

@@ -211,8 +211,7 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
     with one_line_errors():
         if output is not None and output != "-":
             _refuse_to_destroy(Path(output), {data: "the data", model_path: "the model"})
-            if Path(output).suffix.lower() == ".tada":
-                raise DataError(f"{output}: predictions are CSV, and .tada is for models; name it .csv")
+            _refuse_name_of_model(Path(output), "predictions are CSV", ".csv")
         model = _load(model_path)
         table = read_table(data)
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
@@ -283,7 +282,7 @@ def _settings(
         parameters, folds, seed, Path(model or f"{stem}.tada"), Path(report or f"{stem}.html"), as_json
     )
     for (one, path), (other, other_path) in itertools.combinations(settings.files().items(), 2):
-        if path.absolute() == other_path.absolute():
+        if path.resolve() == other_path.resolve():
             raise click.UsageError(f"{one} and {other} are both {path}")
     return settings
 
@@ -341,8 +340,15 @@ def _refuse_to_destroy(path: Path, read: dict[str, str]) -> None:
             raise DataError(f"{path} is {what}; writing there would destroy it, so name another file")
 
 
+def _refuse_name_of_model(path: Path, what: str, suffix: str) -> None:
+    """Raise DataError where something else would take the name of a model, or its place."""
+    if path.suffix.lower() == ".tada":
+        raise DataError(f"{path}: {what}, and .tada is for models; name it {suffix}")
+
+
 def _check_places(settings: Settings) -> None:
     """Find out before a long fit, not after it, that a file cannot be written where it is to go."""
+    _refuse_name_of_model(settings.report, "a report is a page", ".html")
     for path in settings.files().values():
         if path.is_dir():
             raise DataError(f"{path}: is a folder; name a file")

@@ -217,6 +217,9 @@ def _curves(
     return done[kept]
 
 
+_DIGEST_SIZE = hashlib.sha256().digest_size
+
+
 class Store:
     """A folder of finished cells.
 
@@ -244,7 +247,11 @@ class Store:
     def read(self, domain: Domain, cell: Cell) -> NDArray[np.void] | None:
         """Return a finished cell, or None; a file that is damaged counts as none."""
         try:
-            curves: NDArray[np.void] = np.load(self.path(domain, cell), allow_pickle=False)
+            content = self.path(domain, cell).read_bytes()
+            array, digest = content[:-_DIGEST_SIZE], content[-_DIGEST_SIZE:]
+            if hashlib.sha256(array).digest() != digest:
+                return None
+            curves: NDArray[np.void] = np.load(io.BytesIO(array), allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
         return curves if curves.dtype == CURVES and curves.shape == (cell.folds, cell.n_trees) else None
@@ -253,7 +260,9 @@ class Store:
         """Keep a cell; DataError that names the file if that cannot be done."""
         whole = io.BytesIO()
         np.save(whole, curves, allow_pickle=False)
-        write_aside(self.path(domain, cell), lambda path: path.write_bytes(whole.getvalue()))
+        # After the array, where readers of .npy files do not look. A changed byte would change the results.
+        content = whole.getvalue() + hashlib.sha256(whole.getvalue()).digest()
+        write_aside(self.path(domain, cell), lambda path: path.write_bytes(content))
 
 
 @functools.cache
