@@ -3,6 +3,7 @@
 
 import pickle
 import warnings
+from collections import UserDict
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
@@ -242,8 +243,8 @@ def test_a_short_row_with_levels_is_refused(fitted_on_levels):
 
 @pytest.mark.parametrize(
     "row",
-    [{"a": "x", "b": "y"}, {"x", "y"}, "xy", pd.DataFrame({"a": ["x"], "b": ["y"]})],
-    ids=["dict", "set", "str", "frame"],
+    [{"a": "x", "b": "y"}, UserDict(a="x"), {"x", "y"}, "xy", b"xy", pd.DataFrame({"a": ["x"], "b": ["y"]})],
+    ids=["dict", "mapping", "set", "str", "bytes", "frame"],
 )
 def test_what_is_no_row_is_not_read_as_levels(row):
     X = pd.DataFrame({"a": ["x", "y"] * 10, "b": ["y", "y", "x", "x"] * 5})

@@ -8,7 +8,7 @@ makes a table of anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -148,7 +148,7 @@ class Predictor:
     def _values(self, row: Any) -> Floats:
         """Make the row of the matrix."""
         # A list of any of these, or of a frame, would be no row of values.
-        if isinstance(row, (dict, set, frozenset, str)) or hasattr(row, "columns"):
+        if isinstance(row, (Mapping, Set, str, bytes, bytearray)) or hasattr(row, "columns"):
             raise TypeError(
                 f"row is a {type(row).__name__}; give a list or array of values in the order of the columns"
             )
