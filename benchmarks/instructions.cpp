@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   const Rows rows;
   const tada::View<const std::uint8_t> codes{rows.codes.data(), rows.codes.size()},
       positive{rows.positive.data(), rows.positive.size()};
-  tada::Shard shard(codes, rows.layout, positive, {}, {}, true, kT, 1);
+  tada::Shard shard(codes, rows.layout, positive, {}, {}, true, true, kT, 1);
   shard.begin_tree(20, {});
   tada::Histogram histogram;
   histogram.clear(2 * rows.layout.size(), shard.packs());

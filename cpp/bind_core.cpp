@@ -38,7 +38,7 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
                                   Array<const bool, 1> is_categorical, Array<const bool, 1> positive,
                                   std::optional<Array<const double, 1>> multiplicity,
                                   std::optional<Array<const std::uint64_t, 1>> count, bool whole, double t,
-                                  std::size_t n_threads) {
+                                  std::size_t n_threads, bool merges) {
   const std::size_t n_columns = codes.shape(0), n_rows = codes.shape(1);
   Layout layout = layout_of(n_codes, is_categorical, std::size_t{std::numeric_limits<Code>::max()} + 1);
   require(layout.n_columns() == n_columns, "codes: needs a row for each entry of n_codes");
@@ -54,6 +54,8 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
   for (std::size_t i = 0; i < m.size; ++i)
     require(m[i] >= 0.0 && std::isfinite(m[i]) && (!whole || (m[i] <= 0x1p31 && std::floor(m[i]) == m[i])),
             "multiplicity: must be finite, >= 0, and whole and at most 2^31 if it is said to be whole");
+  for (std::size_t i = 0; whole && i < m.size; ++i)
+    require(k[i] == static_cast<std::uint64_t>(m[i]), "count: must be the multiplicity where that is whole");
   for (std::size_t c = 0; c < n_columns; ++c) {
     Code most = 0;
     for (std::size_t i = 0; i < n_rows; ++i) most = std::max(most, codes.data()[c * n_rows + i]);
@@ -61,7 +63,7 @@ std::unique_ptr<Shard> make_shard(Array<const Code, 2> codes, Array<const std::i
   }
   const View<const std::uint8_t> y{reinterpret_cast<const std::uint8_t*>(positive.data()), n_rows};
   return std::make_unique<Shard>(View<const Code>{codes.data(), n_columns * n_rows}, std::move(layout), y, m,
-                                 k, whole, t, n_threads);
+                                 k, whole, merges, t, n_threads);
 }
 
 void check_exponent(int exponent) {
@@ -339,11 +341,13 @@ void bind_core(nb::module_& m) {
   nb::class_<Shard>(m, "Shard")
       .def(nb::new_(&make_shard<std::uint8_t>), "codes"_a.noconvert(), "n_codes"_a.noconvert(),
            "is_categorical"_a.noconvert(), "positive"_a.noconvert(), "multiplicity"_a.noconvert().none(),
-           "count"_a.noconvert().none(), "whole"_a, "t"_a, "n_threads"_a)
+           "count"_a.noconvert().none(), "whole"_a, "t"_a, "n_threads"_a, "merges"_a = false)
       .def(nb::new_(&make_shard<std::uint16_t>), "codes"_a.noconvert(), "n_codes"_a.noconvert(),
            "is_categorical"_a.noconvert(), "positive"_a.noconvert(), "multiplicity"_a.noconvert().none(),
-           "count"_a.noconvert().none(), "whole"_a, "t"_a, "n_threads"_a)
-      .def_prop_ro("n_rows", &Shard::n_rows)
+           "count"_a.noconvert().none(), "whole"_a, "t"_a, "n_threads"_a, "merges"_a = false)
+      .def_prop_ro("n_rows", [](const Shard& s) { return s.order().size(); })
+      .def_prop_ro("n_merged", [](const Shard& s) { return s.order().size() - s.n_rows(); })
+      .def_prop_ro("n_bundles", &Shard::n_bundles)
       .def_prop_ro("n_positive", &Shard::n_positive)
       .def("order", [](const Shard& s) { return to_numpy(s.order()); })
       .def("log_weights", [](const Shard& s) { return to_numpy(s.log_weights()); })
@@ -357,6 +361,7 @@ void bind_core(nb::module_& m) {
             View<const std::uint8_t> rows{};
             if (drawn) {
               require(drawn->size() == s.n_given(), "drawn: must be as long as positive was");
+              require(s.draws(), "drawn: rows of this shard have been merged");
               rows = {reinterpret_cast<const std::uint8_t*>(drawn->data()), drawn->size()};
             }
             nb::gil_scoped_release released;

@@ -159,17 +159,42 @@ std::size_t count_below(const double* x, std::size_t n, double bound) {
   return count;
 }
 
+// The two limbs of a term, see exact_sum.hpp.
+struct Limbs {
+  std::uint64_t high, low;
+};
+TADA_INLINE Limbs limbs(double x, double scale) {
+  const std::uint64_t zero = fast::bits(fast::kRound);
+  const double y = x * scale;
+  const double whole = y + fast::kRound;
+  const double rest = (y - (whole - fast::kRound)) * 0x1p32 + fast::kRound;
+  return {fast::bits(whole) - zero, fast::bits(rest) - zero};
+}
+
+TADA_INLINE double power_of_two(int exponent) {
+  return fast::from_bits(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
 TADA_CLONES
 void add_block(const double* x, std::size_t n, int exponent, ExactSum& sum) {
-  const double scale = fast::from_bits(static_cast<std::uint64_t>(1023 + exponent) << 52);
-  const std::uint64_t zero = fast::bits(fast::kRound);
+  const double scale = power_of_two(exponent);
   std::uint64_t high = 0, low = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const double y = x[i] * scale;
-    const double whole = y + fast::kRound;
-    const double rest = (y - (whole - fast::kRound)) * 0x1p32 + fast::kRound;
-    high += fast::bits(whole) - zero;
-    low += fast::bits(rest) - zero;
+    const Limbs term = limbs(x[i], scale);
+    high += term.high;
+    low += term.low;
+  }
+  sum.add(high, low);
+}
+
+TADA_CLONES
+void add_block(const double* x, const std::uint32_t* times, std::size_t n, int exponent, ExactSum& sum) {
+  const double scale = power_of_two(exponent);
+  std::uint64_t high = 0, low = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Limbs term = limbs(x[i], scale);
+    high += times[i] * term.high;
+    low += times[i] * term.low;
   }
   sum.add(high, low);
 }

@@ -52,4 +52,7 @@ std::size_t count_below(const double* x, std::size_t n, double bound);
 // Adds x[i] * 2^exponent to the sum, exactly.
 void add_block(const double* x, std::size_t n, int exponent, ExactSum& sum);
 
+// The same for x[i] that come times[i] times: to the same bits.
+void add_block(const double* x, const std::uint32_t* times, std::size_t n, int exponent, ExactSum& sum);
+
 }  // namespace tada

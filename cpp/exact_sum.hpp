@@ -3,7 +3,8 @@
 //
 // A term x in [0, bound] becomes the integer nearest to x 2^exponent in two limbs, whole part and 32 bits
 // below it; integers add exactly, so rows, threads and shards may come in any order. The exponent is chosen
-// from the bound so that the whole part stays below 2^31: 2^31 terms fit, each rounded by 2^-64 of the bound.
+// from the bound so that the whole part stays below 2^31: nearly 2^32 terms fit, each rounded by 2^-64 of the
+// bound.
 #pragma once
 
 #include <cmath>

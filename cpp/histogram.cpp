@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bundles.hpp"
 #include "clones.hpp"
 
 namespace tada {
@@ -40,22 +41,51 @@ struct Pair {
 #endif
 };
 
-template <class Term, class Code, class CellOf>
-void add_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-              std::size_t first, std::size_t last, View<std::uint64_t> out, CellOf cell_of) noexcept {
-  const std::size_t* start = layout.start.data();
+// Bundles [first, last) of all rows' codes, and where they go.
+template <class Code>
+struct Part {
+  RowCodes<Code> codes;
+  const Layout& layout;
+  View<const Bundle> bundles;
+  std::size_t first, last;
+  std::size_t size() const { return last - first; }
+  // Then bundle b is column b: each column is in one.
+  bool is_plain() const { return bundles.size == layout.n_columns(); }
+  const Code* row(std::size_t i) const {
+    assert(i < codes.n_rows);
+    return codes.data + i * codes.stride + first;  // size_t: 32 bits overflow at 2^32 codes
+  }
+};
+
+// Row by row although `out` is column by column: in a small leaf the row's cache line is the only thing that
+// has to come from memory.
+template <class Term, bool kPlain, class Code, class CellOf>
+void add_rows(const Part<Code> part, View<const std::uint32_t> rows, View<std::uint64_t> out,
+              CellOf cell_of) noexcept {
+  const std::size_t* start = part.layout.start.data();
   for (std::size_t i = 0; i < rows.size; ++i) {
-    if (i + kAhead < rows.size) prefetch(codes.data + rows[i + kAhead] * codes.stride + first);
-    assert(rows[i] < codes.n_rows);
-    const Code* row = codes.data + rows[i] * codes.stride;  // size_t: 32 bits overflow at 2^32 codes
+    if (i + kAhead < rows.size) prefetch(part.row(rows[i + kAhead]));
+    const Code* row = part.row(rows[i]);
     const Term term(cell_of(i));
-    // Row by row although `out` is column by column: in a small leaf the row's cache line is the only thing
-    // that has to come from memory.
-    for (std::size_t c = first; c < last; ++c) {
-      assert(row[c] < layout.n_codes(c));
-      term.add_to(&out[Term::kWords * (start[c] + row[c])]);
+    for (std::size_t b = 0; b < part.size(); ++b) {
+      assert(row[b] < part.bundles[part.first + b].n_codes);
+      if constexpr (kPlain) {
+        term.add_to(&out[Term::kWords * (start[part.first + b] + row[b])]);
+      } else {
+        for (const Bundle::Member& member : part.bundles[part.first + b].members)
+          term.add_to(&out[Term::kWords * (start[member.column] + member.code[row[b]])]);
+      }
     }
   }
+}
+
+template <class Term, class Code, class CellOf>
+void add_rows(const Part<Code>& part, View<const std::uint32_t> rows, View<std::uint64_t> out,
+              CellOf cell_of) noexcept {
+  if (part.is_plain())
+    add_rows<Term, true>(part, rows, out, cell_of);
+  else
+    add_rows<Term, false>(part, rows, out, cell_of);
 }
 
 // Columns of the buffer begin a cache line more than 256 words apart: equal codes of many columns would else
@@ -65,24 +95,22 @@ constexpr std::size_t kApart = 256 + 8;
 // Many rows of byte codes: weight and count in one word, so that an update is one 8-byte addition at an
 // address that needs no table. A function of its own: registers run short in the loops around it.
 template <class WordOf>
-TADA_NOINLINE void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const std::uint32_t> rows,
-                                 WordOf word_of, std::size_t first, std::size_t last,
-                                 View<std::uint64_t> buffer) noexcept {
-  const std::size_t n_columns = last - first;
+TADA_NOINLINE void add_to_buffer(const Part<std::uint8_t> part, View<const std::uint32_t> rows,
+                                 WordOf word_of, View<std::uint64_t> buffer) noexcept {
+  const std::size_t n_bytes = part.size();
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) {
-      const std::uint8_t* ahead = codes.data + rows[i + kAhead] * codes.stride;
-      prefetch(ahead + first);
-      prefetch(ahead + last - 1);  // often in the next cache line
+      const std::uint8_t* ahead = part.row(rows[i + kAhead]);
+      prefetch(ahead);
+      prefetch(ahead + n_bytes - 1);  // often in the next cache line
     }
-    assert(rows[i] < codes.n_rows);
-    const std::uint8_t* row = codes.data + rows[i] * codes.stride + first;
+    const std::uint8_t* row = part.row(rows[i]);
     const std::uint64_t x = word_of(i);
     std::uint64_t* out = buffer.data;
-    std::size_t c = 0;
-    for (; c + 8 <= n_columns; c += 8, out += 8 * kApart) {  // one load for eight codes
+    std::size_t b = 0;
+    for (; b + 8 <= n_bytes; b += 8, out += 8 * kApart) {  // one load for eight codes
       std::uint64_t eight;
-      std::memcpy(&eight, row + c, 8);
+      std::memcpy(&eight, row + b, 8);
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
       eight = __builtin_bswap64(eight);
 #endif
@@ -95,32 +123,43 @@ TADA_NOINLINE void add_to_buffer(const RowCodes<std::uint8_t>& codes, View<const
       out[6 * kApart + (eight >> 48 & 255)] += x;
       out[7 * kApart + (eight >> 56)] += x;
     }
-    for (; c < n_columns; ++c, out += kApart) out[row[c]] += x;
+    for (; b < n_bytes; ++b, out += kApart) out[row[b]] += x;
+  }
+}
+
+// Adds a word of the buffer to a cell.
+template <int kBits>
+inline void add_word(std::uint64_t word, std::size_t cell, const Cells& out) {
+  constexpr std::uint64_t kCount = (std::uint64_t{1} << kBits) - 1;
+  if (out.is_packed) {
+    out.words[cell] += word;
+  } else {
+    out.words[2 * cell] += word >> kBits;
+    out.words[2 * cell + 1] += word & kCount;
   }
 }
 
 // Empties the buffer into the histogram.
 template <int kBits>
-void drain(View<std::uint64_t> buffer, const Layout& layout, std::size_t first, std::size_t last, Cells out) {
-  constexpr std::uint64_t kCount = (std::uint64_t{1} << kBits) - 1;
-  for (std::size_t c = first; c < last; ++c) {
-    std::uint64_t* column = buffer.data + (c - first) * kApart;
-    const std::size_t n = layout.n_codes(c), start = layout.start[c];
-    if (out.is_packed) {
-      for (std::size_t code = 0; code < n; ++code) out.words[start + code] += column[code];
-    } else {
-      for (std::size_t code = 0; code < n; ++code) {
-        out.words[2 * (start + code)] += column[code] >> kBits;
-        out.words[2 * (start + code) + 1] += column[code] & kCount;
-      }
+void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cells& out) {
+  for (std::size_t b = part.first; b < part.last; ++b) {
+    const Bundle& bundle = part.bundles[b];
+    std::uint64_t* column = buffer.data + (b - part.first) * kApart;
+    const std::size_t start = part.layout.start[bundle.members[0].column];
+    for (std::size_t code = 0; bundle.is_plain() && code < bundle.n_codes; ++code)
+      add_word<kBits>(column[code], start + code, out);
+    for (std::size_t code = 0; !bundle.is_plain() && code < bundle.n_codes; ++code) {
+      if (column[code] == 0) continue;
+      for (const Bundle::Member& member : bundle.members)
+        add_word<kBits>(column[code], part.layout.start[member.column] + member.code[code], out);
     }
-    std::fill_n(column, n, std::uint64_t{0});
+    std::fill_n(column, bundle.n_codes, std::uint64_t{0});
   }
 }
 
 // Wide tables go some rows and columns at a time: the codes of these rows and the cells of these columns stay
 // in the nearest caches.
-constexpr std::size_t kRowsTogether = 1024, kColumnsTogether = 32;
+constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32;
 
 // What rows add to the buffer, from the i-th on: of multiplicity 1, and others.
 template <int kBits>
@@ -139,66 +178,78 @@ struct CellWords {
 // Byte codes by way of the buffer. kBits of a word hold the count: the buffer is drained before rows
 // of multiplicity 1 need more, at 16 bits (48 for weights below 2^31) where the histogram is not packed.
 template <int kBits, class WordOf>
-void add_buffered(const RowCodes<std::uint8_t>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                  std::size_t first, std::size_t last, Cells out, WordOf word_of) {
+void add_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows, const Cells& out,
+                  WordOf word_of) {
   constexpr std::size_t kMost = (std::size_t{1} << kBits) - 1;
   thread_local std::vector<std::uint64_t> words;
-  words.resize(std::max(words.size(), (last - first) * kApart));  // all zero between calls
+  words.resize(std::max(words.size(), part.size() * kApart));  // all zero between calls
   const View<std::uint64_t> buffer{words.data(), words.size()};
   for (std::size_t begin = 0; begin < rows.size; begin += kMost) {
     const std::size_t n = std::min(kMost, rows.size - begin);
     for (std::size_t i = begin; i < begin + n; i += kRowsTogether) {
       const std::size_t size = std::min(kRowsTogether, begin + n - i);
-      for (std::size_t c = first; c < last; c += kColumnsTogether)
-        add_to_buffer(codes, {rows.data + i, size}, word_of.from(i), c, std::min(c + kColumnsTogether, last),
-                      {buffer.data + (c - first) * kApart, buffer.size - (c - first) * kApart});
+      for (std::size_t b = 0; b < part.size(); b += kBytesTogether) {
+        const std::size_t first = part.first + b, last = std::min(first + kBytesTogether, part.last);
+        add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size},
+                      word_of.from(i), {buffer.data + b * kApart, buffer.size - b * kApart});
+      }
     }
-    drain<kBits>(buffer, layout, first, last, out);
+    drain<kBits>(part, buffer, out);
   }
 }
 
 // Below that, draining the buffer would cost more than the updates save.
-bool worth_buffer(const Layout& layout, std::size_t n_rows, std::size_t first, std::size_t last) {
-  return n_rows * (last - first) >= 2 * (layout.start[last] - layout.start[first]);
+bool worth_buffer(const Part<std::uint8_t>& part, std::size_t n_rows) {
+  std::size_t n_columns = 0, n_words = 0;
+  for (std::size_t b = part.first; b < part.last; ++b) {
+    n_columns += part.bundles[b].members.size();
+    n_words += part.bundles[b].members.size() * part.bundles[b].n_codes;
+  }
+  return n_rows * n_columns >= 2 * n_words;
 }
 
 }  // namespace
 
 template <class Code>
-void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out) {
+void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+                   View<const std::uint32_t> rows, View<const std::uint32_t> weight, std::size_t first,
+                   std::size_t last, Cells out) {
+  const Part<Code> part{codes, layout, bundles, first, last};
   if constexpr (sizeof(Code) == 1) {
-    if (worth_buffer(layout, rows.size, first, last)) {
-      if (out.is_packed)
-        return add_buffered<kCountBits>(codes, layout, rows, first, last, out, UnitWords<kCountBits>{weight});
-      return add_buffered<16>(codes, layout, rows, first, last, out, UnitWords<16>{weight});
+    if (worth_buffer(part, rows.size)) {
+      if (out.is_packed) return add_buffered<kCountBits>(part, rows, out, UnitWords<kCountBits>{weight});
+      return add_buffered<16>(part, rows, out, UnitWords<16>{weight});
     }
   }
   const auto run = [weight](std::size_t i) { return Cell{weight[i], 1}; };
   if (out.is_packed)
-    add_rows<Word>(codes, layout, rows, first, last, out.words, run);
+    add_rows<Word>(part, rows, out.words, run);
   else
-    add_rows<Pair>(codes, layout, rows, first, last, out.words, run);
+    add_rows<Pair>(part, rows, out.words, run);
 }
 
 template <class Code>
-void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, Cells out) {
+void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+                       View<const std::uint32_t> rows, View<const Cell> cell_of_row, std::size_t first,
+                       std::size_t last, Cells out) {
+  const Part<Code> part{codes, layout, bundles, first, last};
   const auto cell = [cell_of_row, rows](std::size_t i) { return cell_of_row[rows[i]]; };
   if constexpr (sizeof(Code) == 1)
-    if (out.is_packed && worth_buffer(layout, rows.size, first, last))
-      return add_buffered<kCountBits>(codes, layout, rows, first, last, out, CellWords{cell_of_row, rows});
+    if (out.is_packed && worth_buffer(part, rows.size))
+      return add_buffered<kCountBits>(part, rows, out, CellWords{cell_of_row, rows});
   if (out.is_packed)
-    add_rows<Word>(codes, layout, rows, first, last, out.words, cell);
+    add_rows<Word>(part, rows, out.words, cell);
   else
-    add_rows<Pair>(codes, layout, rows, first, last, out.words, cell);
+    add_rows<Pair>(part, rows, out.words, cell);
 }
 
-#define TADA_INSTANTIATE(Code)                                                                           \
-  template void add_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>,     \
-                                    View<const std::uint32_t>, std::size_t, std::size_t, Cells);         \
-  template void add_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const std::uint32_t>, \
-                                        View<const Cell>, std::size_t, std::size_t, Cells);
+#define TADA_INSTANTIATE(Code)                                                                         \
+  template void add_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const Bundle>,          \
+                                    View<const std::uint32_t>, View<const std::uint32_t>, std::size_t, \
+                                    std::size_t, Cells);                                               \
+  template void add_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const Bundle>,      \
+                                        View<const std::uint32_t>, View<const Cell>, std::size_t,      \
+                                        std::size_t, Cells);
 TADA_INSTANTIATE(std::uint8_t)
 TADA_INSTANTIATE(std::uint16_t)
 

@@ -64,21 +64,25 @@ struct Cells {
   bool is_packed;
 };
 
-// The codes of all rows, a row after the other: the codes of a row share a cache line.
+// The codes of all rows, a row after the other: the codes of a row share a cache line. One a bundle.
 template <class Code>
 struct RowCodes {
   const Code* data;
   std::size_t n_rows, stride;
 };
 
-// Adds (weight, count) to cell start[c] + code, for rows of one class and columns [first, last).
+struct Bundle;  // see bundles.hpp
+
+// Adds (weight, count) to cell start[c] + code, for rows of one class and the columns of these bundles.
 // Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of
 // the shard. Trusts rows and codes (checked when the shard was made); never throws.
 template <class Code>
-void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                   View<const std::uint32_t> weight, std::size_t first, std::size_t last, Cells out);
+void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+                   View<const std::uint32_t> rows, View<const std::uint32_t> weight, std::size_t first,
+                   std::size_t last, Cells out);
 template <class Code>
-void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const std::uint32_t> rows,
-                       View<const Cell> cell_of_row, std::size_t first, std::size_t last, Cells out);
+void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+                       View<const std::uint32_t> rows, View<const Cell> cell_of_row, std::size_t first,
+                       std::size_t last, Cells out);
 
 }  // namespace tada

@@ -54,9 +54,18 @@ std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& no
   return sums;
 }
 
-void Shard::weigh(const std::uint32_t* rows, std::size_t n, double* x) const {
-  if (!unit_)
-    for (std::size_t i = 0; i < n; ++i) x[i] *= multiplicity_[rows[i]];
+// Adds x[i] times the multiplicity of row_of(i) to the sum.
+template <class RowOf>
+void Shard::add(RowOf row_of, std::size_t n, const double* x, int exponent, ExactSum& sum) const {
+  if (unit_) return add_block(x, n, exponent, sum);
+  if (whole_) {
+    std::uint32_t times[kBlock];
+    for (std::size_t i = 0; i < n; ++i) times[i] = static_cast<std::uint32_t>(cell_of_row_[row_of(i)].count);
+    return add_block(x, times, n, exponent, sum);
+  }
+  double weighted[kBlock];
+  for (std::size_t i = 0; i < n; ++i) weighted[i] = x[i] * multiplicity_[row_of(i)];
+  add_block(weighted, n, exponent, sum);
 }
 
 // e of rows [first, first + n).
@@ -112,8 +121,7 @@ std::vector<ExactSum> Shard::leaf_sums(View<const std::int32_t> leaves, View<con
         weight_block(scratch_.data() + first, n, s_, e);
       else
         for (std::size_t i = 0; i < n; ++i) e[i] = weight_[rows_[first + i]];
-      weigh(rows_.data() + first, n, e);
-      add_block(e, n, exponent[chunk.pair], out);
+      add([&](std::size_t i) { return rows_[first + i]; }, n, e, exponent[chunk.pair], out);
     }
   });
 }
@@ -127,21 +135,23 @@ std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const 
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
       const std::size_t n = std::min(kBlock, chunk.end - first);
       trial_block(scratch_.data() + first, n, c, s_, slope_cap[chunk.pair], e, slope);
-      weigh(rows_.data() + first, n, e);
-      weigh(rows_.data() + first, n, slope);
-      add_block(e, n, exponent[chunk.pair], out.weight);
-      add_block(slope, n, slope_exponent[chunk.pair], out.slope);
+      auto row_of = [&](std::size_t i) { return rows_[first + i]; };
+      add(row_of, n, e, exponent[chunk.pair], out.weight);
+      add(row_of, n, slope, slope_exponent[chunk.pair], out.slope);
     }
   });
 }
 
-// Adds rows [first, first + n) of one class, whose weights are e and e_power = e^(2-t) (changed here: times
-// multiplicity), to the sums and counts of the moments. some_off: a weight of them is.
-void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, bool some_off,
-                  int exponent, int loss_exponent, Moments& out) const {
+// Adds rows [first, first + n) of one class, whose weights are e and e_power = e^(2-t), to the sums and
+// counts of the moments. some_off: a weight of them is.
+void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, const double* e_power,
+                  bool some_off, int exponent, int loss_exponent, Moments& out) const {
   const double* states = state_.data() + first;
   const double* scores = score_.data() + first;
   const double off = off_state(s_);
+  auto row_of = [first](std::size_t i) { return first + i; };
+  add(row_of, n, e, exponent, out.weight);
+  add(row_of, n, e_power, loss_exponent, out.loss);
   if (unit_) {
     out.wrong += y > 0.0 ? count_at_most(scores, n, 0.0) : n - count_below(scores, n, 0.0);
     if (some_off) {
@@ -149,24 +159,17 @@ void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, d
       out.off += n_off;
       out.n_off += n_off;
     }
-    add_block(e, n, exponent, out.weight);
-    add_block(e_power, n, loss_exponent, out.loss);
     return;
   }
-  double weighted[kBlock];
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t row = first + i;
-    weighted[i] = e[i] * multiplicity_[row];
-    e_power[i] *= multiplicity_[row];
-    out.most_fixed = std::max(out.most_fixed, whole_ ? e[i] : weighted[i]);
+    if (!whole_) out.most_fixed = std::max(out.most_fixed, e[i] * multiplicity_[row]);
     if (y * scores[i] <= 0.0) out.wrong += cell_of_row_[row].count;
     if (some_off && states[i] == off) {
       out.off += cell_of_row_[row].count;
-      ++out.n_off;
+      out.n_off += n_given_of(row);
     }
   }
-  add_block(weighted, n, exponent, out.weight);
-  add_block(e_power, n, loss_exponent, out.loss);
 }
 
 // Adds the extremes of rows [first, last), whose states lie in `range`: e and e^(2-t) rise or fall with them.
@@ -177,14 +180,15 @@ void Shard::note_extremes(std::size_t first, std::size_t last, const Range& rang
   out.least = std::min({out.least, e_power[0], e_power[1]});
   out.most = std::max({out.most, e_power[0], e_power[1]});
   out.most_weight = std::max({out.most_weight, e[0], e[1]});
-  if (unit_) out.most_fixed = std::max(out.most_fixed, out.most_weight);
+  if (whole_) out.most_fixed = std::max(out.most_fixed, out.most_weight);
   const double capped_weight = fast::exp(log_weight_cap(s_)) * (1.0 - 1e-9);
   if (std::max(e[0], e[1]) < capped_weight) return;
   double block[kBlock];
   for (std::size_t i = first; i < last; i += kBlock) {
     const std::size_t n = std::min(kBlock, last - i);
     weights(i, n, block);
-    out.n_capped += n - count_below(block, n, capped_weight);
+    for (std::size_t j = 0; j < n; ++j)
+      if (!(block[j] < capped_weight)) out.n_capped += n_given_of(i + j);
   }
 }
 

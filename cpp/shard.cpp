@@ -6,32 +6,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "alike.hpp"
+
 namespace tada {
 namespace {
 
 constexpr std::size_t kWorthThreads = 1
                                       << 15;  // updates below which waking a thread costs more than it brings
-
-// Rows of codes begin at multiples of 8: the eight codes of one load then share a cache line.
-std::size_t stride_of(std::size_t n_columns) { return (n_columns + 7) / 8 * 8; }
-
-// by_row[i][c] = by_column[c][i] = codes[c][order[i]], in blocks of rows that stay in the cache.
-template <class Code>
-void arrange(View<const Code> codes, const std::vector<std::uint32_t>& order, std::size_t n_given,
-             std::size_t n_columns, std::size_t stride, CodeTable<Code>& table, Pool& pool) {
-  const std::size_t n = order.size(), block = 1024;
-  table.by_row.resize(n * stride);
-  table.by_column.resize(n * n_columns);
-  pool.run((n + block - 1) / block, [&](std::size_t chunk) {
-    const std::size_t first = chunk * block, last = std::min(n, first + block);
-    for (std::size_t c = 0; c < n_columns; ++c)
-      for (std::size_t i = first; i < last; ++i) {
-        const Code code = codes[c * n_given + order[i]];
-        table.by_column[c * n + i] = code;
-        table.by_row[i * stride + c] = code;
-      }
-  });
-}
 
 // Stable partition of rows[begin, end) (and what lies beside them) by their code of one column.
 template <class Code, bool kBeside>
@@ -61,37 +42,33 @@ std::size_t partition(const Code* column, View<const std::uint8_t> goes_left, st
 
 template <class Code>
 Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive,
-             View<const double> multiplicity, View<const std::uint64_t> count, bool whole, double t,
-             std::size_t n_threads)
+             View<const double> multiplicity, View<const std::uint64_t> count, bool whole, bool merges,
+             double t, std::size_t n_threads)
     : layout_(std::move(layout)),
       unit_(multiplicity.size == 0),
-      whole_(whole),
+      whole_(whole || unit_),
       s_(1.0 - t),
       pool_(n_threads) {
-  const std::size_t n_given = n_given_ = positive.size;
-  order_.reserve(n_given);
+  n_given_ = positive.size;
+  order_.reserve(n_given_);
   for (int k = 0; k < 2; ++k) {
-    for (std::size_t i = 0; i < n_given; ++i)
+    for (std::size_t i = 0; i < n_given_; ++i)
       if ((positive[i] != 0) == (k == 0) && (unit_ || multiplicity[i] > 0.0))
         order_.push_back(static_cast<std::uint32_t>(i));
     if (k == 0) n_positive_ = order_.size();
   }
-  const std::size_t n = order_.size();
-  arrange(codes, order_, n_given, layout_.n_columns(), stride_of(layout_.n_columns()),
-          codes_.emplace<CodeTable<Code>>(), pool_);
-  if (!unit_) {
-    multiplicity_.resize(n);
-    cell_of_row_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      multiplicity_[i] = multiplicity[order_[i]];
-      if (!whole) most_fixed_ = i == 0 ? multiplicity_[0] : std::max(most_fixed_, multiplicity_[i]);
-      cell_of_row_[i].count = count[order_[i]];
-      total_count_ += cell_of_row_[i].count;
-    }
-  } else {
-    fixed_.resize(n);
-    total_count_ = n;
+  auto& table = codes_.emplace<CodeTable<Code>>();
+  table.take(codes, order_, layout_.n_columns(), pool_);
+  total_count_ = order_.size();
+  if (!unit_) take_multiplicities(multiplicity, count);
+  if (merges && whole_ && total_count_ < (std::uint64_t{1} << 32)) merge_alike(table);
+  const std::size_t n = first_.empty() ? order_.size() : first_.size() - 1;
+  bundles_ = plain_bundles(layout_);
+  if constexpr (sizeof(Code) == 1) {
+    bundles_ = find_bundles({table.by_column.data(), table.by_column.size()}, layout_, n);
+    if (bundles_.size() < layout_.n_columns()) table.bundle(bundles_, n, pool_);
   }
+  if (unit_) fixed_.resize(n);
   state_.assign(n, first_state(s_));
   if (!is_quick(s_)) weight_.assign(n, 1.0);
   score_.assign(n, 0.0);
@@ -100,9 +77,43 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
 }
 
 template Shard::Shard(View<const std::uint8_t>, Layout, View<const std::uint8_t>, View<const double>,
-                      View<const std::uint64_t>, bool, double, std::size_t);
+                      View<const std::uint64_t>, bool, bool, double, std::size_t);
 template Shard::Shard(View<const std::uint16_t>, Layout, View<const std::uint8_t>, View<const double>,
-                      View<const std::uint64_t>, bool, double, std::size_t);
+                      View<const std::uint64_t>, bool, bool, double, std::size_t);
+
+void Shard::take_multiplicities(View<const double> multiplicity, View<const std::uint64_t> count) {
+  const std::size_t n = order_.size();
+  cell_of_row_.resize(n);
+  total_count_ = 0;
+  for (std::size_t i = 0; i < n; ++i) total_count_ += cell_of_row_[i].count = count[order_[i]];
+  if (whole_) return;
+  multiplicity_.resize(n);
+  for (std::size_t i = 0; i < n; ++i) multiplicity_[i] = multiplicity[order_[i]];
+  if (n > 0) most_fixed_ = *std::max_element(multiplicity_.begin(), multiplicity_.end());
+}
+
+// Keeps the first of equal rows, with the counts of all.
+template <class Code>
+void Shard::merge_alike(CodeTable<Code>& table) {
+  const std::size_t n = order_.size(), stride = stride_of(layout_.n_columns());
+  const Alike alike = find_alike<Code>({table.by_row.data(), n, stride}, n_positive_);
+  const std::size_t n_groups = alike.first_row.size();
+  if (n_groups == 0) return;
+  std::vector<Cell> cells(n_groups);
+  first_.assign(n_groups + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    ++first_[alike.group_of[i] + 1];
+    cells[alike.group_of[i]].count += count_of(i);
+  }
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  std::vector<std::uint32_t> order(n), next(first_);
+  for (std::size_t i = 0; i < n; ++i) order[next[alike.group_of[i]]++] = order_[i];
+  order_ = std::move(order);
+  cell_of_row_ = std::move(cells);
+  unit_ = false;
+  n_positive_ = alike.n_positive;
+  table.keep(alike.first_row, layout_.n_columns());
+}
 
 void Shard::begin_tree(int scale_exponent, View<const std::uint8_t> drawn) {
   const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
@@ -122,8 +133,7 @@ void Shard::begin_tree(int scale_exponent, View<const std::uint8_t> drawn) {
         if (unit_)
           fixed_[row] = static_cast<std::uint32_t>(nearest(e[i]));
         else if (whole_)
-          cell_of_row_[row].weight =
-              static_cast<std::uint64_t>(nearest(e[i])) * static_cast<std::uint64_t>(multiplicity_[row]);
+          cell_of_row_[row].weight = static_cast<std::uint64_t>(nearest(e[i])) * cell_of_row_[row].count;
         else
           cell_of_row_[row].weight = static_cast<std::uint64_t>(nearest(e[i] * multiplicity_[row]));
         sum += unit_ ? fixed_[row] : cell_of_row_[row].weight;
@@ -153,35 +163,46 @@ void Shard::draw(View<const std::uint8_t> drawn, NodeRows& root) {
                         spare_rows(), spare_fixed());
 }
 
+std::vector<double> Shard::by_given(const std::vector<double>& by_row) const {
+  if (first_.empty()) return by_row;
+  std::vector<double> out(order_.size());
+  for (std::size_t i = 0; i < by_row.size(); ++i)
+    std::fill(out.begin() + first_[i], out.begin() + first_[i + 1], by_row[i]);
+  return out;
+}
+
 std::vector<double> Shard::log_weights() const {
   std::vector<double> l(n_rows());
   for (std::size_t i = 0; i < l.size(); ++i) l[i] = log_weight(state_[i], s_);
-  return l;
+  return by_given(l);
 }
+
+std::vector<double> Shard::scores() const { return by_given(score_); }
 
 void Shard::histogram(std::int32_t id, Histogram& out) {
   const NodeRows node = nodes_[static_cast<std::size_t>(id)];
-  const std::size_t n_columns = layout_.n_columns();
+  const std::size_t n_bundles = bundles_.size();
   const std::size_t n_rows_of[2] = {node.drawn[0] - node.begin[0], node.drawn[1] - node.begin[1]};
-  const std::size_t work = (n_rows_of[0] + n_rows_of[1]) * n_columns;
+  const std::size_t work = (n_rows_of[0] + n_rows_of[1]) * n_bundles;
   const std::size_t parts =
-      work < kWorthThreads || pool_.n_threads() == 1 ? 1 : std::min(n_columns, 2 * pool_.n_threads());
+      work < kWorthThreads || pool_.n_threads() == 1 ? 1 : std::min(n_bundles, 2 * pool_.n_threads());
   std::visit(
       [&](const auto& table) {
         using Code = typename std::decay_t<decltype(table)>::code_type;
-        const RowCodes<Code> codes{table.by_row.data(), n_rows(), stride_of(n_columns)};
+        const RowCodes<Code> codes{table.by_row.data(), n_rows(), stride_of(n_bundles)};
+        const View<const Bundle> bundles{bundles_.data(), n_bundles};
         auto one = [&](std::size_t chunk) {
           const std::size_t k = chunk % 2, part = chunk / 2;
-          const std::size_t first = part * n_columns / parts, last = (part + 1) * n_columns / parts;
+          const std::size_t first = part * n_bundles / parts, last = (part + 1) * n_bundles / parts;
           const std::size_t half = out.words.size() / 2;
           const Cells cells{{out.words.data() + k * half, half}, out.is_packed};
           const View<const std::uint32_t> rows{rows_.data() + node.begin[k], n_rows_of[k]};
           if (unit_)
-            add_unit_rows(codes, layout_, rows, {fixed_.data() + node.begin[k], rows.size}, first, last,
-                          cells);
+            add_unit_rows(codes, layout_, bundles, rows, {fixed_.data() + node.begin[k], rows.size}, first,
+                          last, cells);
           else
-            add_weighted_rows(codes, layout_, rows, {cell_of_row_.data(), cell_of_row_.size()}, first, last,
-                              cells);
+            add_weighted_rows(codes, layout_, bundles, rows, {cell_of_row_.data(), cell_of_row_.size()},
+                              first, last, cells);
         };
         if (parts == 1) {
           one(0);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "code_table.hpp"
 #include "exact_sum.hpp"
 #include "histogram.hpp"
 #include "pool.hpp"
@@ -16,13 +17,6 @@
 namespace tada {
 
 constexpr std::size_t kRowChunk = 1 << 14;  // rows a thread takes at a time; a multiple of kBlock
-
-template <class Code>
-struct CodeTable {
-  using code_type = Code;
-  std::vector<Code> by_row;     // histograms: the codes of a row share a cache line
-  std::vector<Code> by_column;  // partition: one column of many rows
-};
 
 // Rows of a node: a range of the row order for each class.
 struct NodeRows {
@@ -59,20 +53,23 @@ struct Moments {
 class Shard {
  public:
   // codes: column-major as binning.encode gives them. Rows of multiplicity 0 are dropped. multiplicity,
-  // count: empty when every row counts once. whole: all multiplicities are whole, so a row's fixed-point
-  // weight is its multiplicity times that of one example.
+  // count: empty when every row counts once. whole: all multiplicities are whole, and all sums are those of
+  // as many rows of multiplicity 1. merges: equal rows may become one; then no tree can draw rows.
   template <class Code>
   Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> positive,
-        View<const double> multiplicity, View<const std::uint64_t> count, bool whole, double t,
+        View<const double> multiplicity, View<const std::uint64_t> count, bool whole, bool merges, double t,
         std::size_t n_threads);
 
   const Layout& layout() const { return layout_; }
-  std::size_t n_rows() const { return order_.size(); }
+  std::size_t n_rows() const { return state_.size(); }
   std::size_t n_given() const { return n_given_; }
-  std::size_t n_positive() const { return n_positive_; }
+  std::size_t n_bundles() const { return bundles_.size(); }
+  bool draws() const { return first_.empty(); }  // whether a tree may grow from a part of the rows
+  // By row of the caller's, those of multiplicity 0 left out, in the order of `order`.
   const std::vector<std::uint32_t>& order() const { return order_; }
+  std::size_t n_positive() const { return first_.empty() ? n_positive_ : first_[n_positive_]; }
   std::vector<double> log_weights() const;
-  const std::vector<double>& scores() const { return score_; }
+  std::vector<double> scores() const;
   std::size_t n_nodes() const { return nodes_.size(); }
   const NodeRows& node(std::int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
   bool gathered(
@@ -111,28 +108,36 @@ class Shard {
   template <class Sums, class F>
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
+  std::size_t n_given_of(std::size_t row) const { return first_.empty() ? 1 : first_[row + 1] - first_[row]; }
+  std::vector<double> by_given(const std::vector<double>& by_row) const;
+  template <class Code>
+  void merge_alike(CodeTable<Code>& table);
+  void take_multiplicities(View<const double> multiplicity, View<const std::uint64_t> count);
   void draw(View<const std::uint8_t> drawn, NodeRows& root);
-  void weigh(const std::uint32_t* rows, std::size_t n, double* x) const;
+  template <class RowOf>
+  void add(RowOf row_of, std::size_t n, const double* x, int exponent, ExactSum& sum) const;
   template <class Id>
   Moments step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
                       int exponent, int loss_exponent, Id* leaf_of_row);
   void weights(std::size_t first, std::size_t n, double* e) const;
-  void tally(std::size_t first, std::size_t n, double y, const double* e, double* e_power, bool some_off,
-             int exponent, int loss_exponent, Moments& out) const;
+  void tally(std::size_t first, std::size_t n, double y, const double* e, const double* e_power,
+             bool some_off, int exponent, int loss_exponent, Moments& out) const;
   void note_extremes(std::size_t first, std::size_t last, const Range& range, Moments& out) const;
 
   Layout layout_;
   std::variant<CodeTable<std::uint8_t>, CodeTable<std::uint16_t>> codes_;
+  std::vector<Bundle> bundles_;
   bool unit_, whole_, packs_ = false;
   double s_;
   std::size_t n_positive_ = 0, n_given_ = 0;
-  bool some_drawn_ = false;                  // the tree grows from a part of the rows
-  std::vector<std::uint32_t> order_;         // the row of the caller that each row of ours is
-  std::vector<double> multiplicity_;         // empty when unit_
-  std::uint64_t total_count_ = 0;            // the sum of the counts of all rows
-  std::vector<Cell> cell_of_row_;            // fixed-point weight and count, by row; empty when unit_
-  std::vector<double> state_, score_;        // weight of each row (see blocks.hpp), and its H
-  std::vector<double> weight_;               // e of each row; empty where it is quickly had from the state
+  bool some_drawn_ = false;            // the tree grows from a part of the rows
+  std::vector<std::uint32_t> order_;   // the row of the caller that each row of ours is
+  std::vector<std::uint32_t> first_;   // or those of them, from first_[i] to first_[i + 1], if any merged
+  std::vector<double> multiplicity_;   // empty when whole_
+  std::uint64_t total_count_ = 0;      // the sum of the counts of all rows
+  std::vector<Cell> cell_of_row_;      // fixed-point weight and count, by row; empty when unit_
+  std::vector<double> state_, score_;  // weight of each row (see blocks.hpp), and its H
+  std::vector<double> weight_;         // e of each row; empty where it is quickly had from the state
   std::vector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
   // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the
   // leaves; the leaf of each row.

@@ -59,12 +59,13 @@ def random_table(n, n_codes=(5, 17, 256), kind="unit", dtype=np.uint8, seed=0, c
     return table
 
 
-def shard_of(table, t=0.5, n_threads=1, rows=slice(None)):
+def shard_of(table, t=0.5, n_threads=1, rows=slice(None), merges=False):
     """A shard of some rows of a table."""
     times = [None if x is None else x[rows] for x in (table.multiplicity, table.count)]
     codes = np.ascontiguousarray(table.codes[:, rows])
+    y = table.positive[rows]
     return _core.Shard(
-        codes, table.n_codes, table.is_categorical, table.positive[rows], *times, table.whole, t, n_threads
+        codes, table.n_codes, table.is_categorical, y, *times, table.whole, t, n_threads, merges
     )
 
 

@@ -83,6 +83,8 @@ def lay_out(trees: list[GrownTree]) -> GrownArrays: ...
 # Sums are pairs of limbs, high and low: (high + low / 2^32) / 2^exponent.
 class Shard:
     n_rows: int
+    n_merged: int  # of them, rows that another stands for
+    n_bundles: int  # bytes of a row that histograms read
     n_positive: int
     def __init__(
         self,
@@ -95,6 +97,7 @@ class Shard:
         whole: bool,
         t: float,
         n_threads: int,
+        merges: bool = False,  # equal rows may become one inside; then no tree can be drawn
     ) -> None: ...
     def order(self) -> NDArray[np.uint32]: ...
     def log_weights(self) -> NDArray[np.float64]: ...

@@ -134,11 +134,12 @@ class Run:
         whole, unit, counts = _counts(multiplicity)
         self._multiplicity, self._n_given, self._unit = multiplicity, len(positive), unit
         self._total = float(len(positive) if multiplicity is None else math.fsum(multiplicity))
-        self._most_multiplicity = 1.0 if multiplicity is None else float(multiplicity.max())
+        # Sums over rows of whole multiplicities are those of as many rows of 1.
+        self._most_multiplicity = 1.0 if multiplicity is None or whole else float(multiplicity.max())
         self._ridge = min(settings.leaf_ridge / self._scale, 1e300)
         self._shard = _core.Shard(
             codes, n_codes, is_categorical, np.ascontiguousarray(positive, bool), multiplicity, counts, whole,
-            float(settings.t), n_threads,
+            float(settings.t), n_threads, settings.subsample >= 1.0,
         )  # fmt: skip
         # A tolerance, because ten weights of .1 are one example.
         least_leaf = settings.min_samples_leaf / self._scale
@@ -155,7 +156,7 @@ class Run:
             self._grower.set_groups(start, np.concatenate(settings.groups))
         # What fixed-point weights are made from: e where multiplicities are whole, else multiplicity times e.
         self._n_fixed = self._total if whole else float(self._shard.n_rows)
-        self._most_fixed = 1.0 if whole else self._most_multiplicity
+        self._most_fixed = self._most_multiplicity
         self._sum_weight, self._most_weight = self._total, 1.0
         self._loss, self._bound = 1.0, 1.0
         self._records: list[tuple[float, ...]] = []
