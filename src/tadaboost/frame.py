@@ -7,8 +7,8 @@ value: neither the order of a pandas Categorical's categories nor the physical c
 In the matrix a categorical column holds codes as floats; NaN is missing, and so is a level that training
 never saw.
 
-Data frames are read through narwhals alone, so pandas, polars and pyarrow need no code of their own here and
-are never imported. Rows in error messages count from 0.
+Data frames are read through narwhals alone (but for one method of pandas columns), so none of them needs to be
+imported here. Rows in error messages count from 0.
 """
 
 from __future__ import annotations
@@ -37,11 +37,32 @@ _DATES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 class _Cells(NamedTuple):
     """The cells of an object or text column, and which kinds there are: "text", "number", "missing"."""
 
-    values: list[Any]
+    values: list[Any]  # distinct ones, or one a row
+    row_values: NDArray[np.intp] | None  # by row, the place of its value if they are distinct
     kind_of: dict[type, str]  # the kind of each Python type met
 
+    def value(self, row: int) -> Any:
+        return self.values[row if self.row_values is None else self.row_values[row]]
+
     def first(self, kind: str) -> int:
-        return next(row for row, v in enumerate(self.values) if self.kind_of[type(v)] == kind)
+        return self._first_row([self.kind_of[type(v)] == kind for v in self.values])
+
+    def first_equal(self, value: float) -> int:
+        return self._first_row([v == value for v in self.values])
+
+    def _first_row(self, such: list[bool]) -> int:
+        return int(np.argmax(such if self.row_values is None else np.array(such)[self.row_values]))
+
+    def met(self, present: NDArray[np.bool_] | None) -> set[Any]:
+        if present is None or present.all():
+            return set(self.values)
+        if self.row_values is not None:
+            return {self.values[i] for i in np.unique(self.row_values[present])}
+        return {v for v, counts in zip(self.values, present.tolist(), strict=True) if counts}
+
+    def map(self, table: dict[Any, float]) -> NDArray[np.float64]:
+        mapped = np.fromiter(map(table.__getitem__, self.values), np.float64, len(self.values))
+        return mapped if self.row_values is None else mapped[self.row_values]
 
     @property
     def kinds(self) -> set[str]:
@@ -239,15 +260,27 @@ def _cells(label: str, column: Column) -> _Cells:
     """Read the cells as Python objects, every one text, a number or missing."""
     if not isinstance(column, np.ndarray) and column.dtype in _DATES:
         raise ValueError(_dates(label))
-    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
-    cells = _Cells(values, {cell_type: _kind(cell_type) for cell_type in set(map(type, values))})
+    values, row_values = _factorised(column)
+    cells = _Cells(values, row_values, {cell_type: _kind(cell_type) for cell_type in set(map(type, values))})
     if "bad" in cells.kinds:
         row = cells.first("bad")
         raise TypeError(
-            f"{label} holds a {type(values[row]).__name__} in row {row}; "
+            f"{label} holds a {type(cells.value(row)).__name__} in row {row}; "
             "the argument must be a string or a number in every cell"
         )
     return cells
+
+
+def _factorised(column: Column) -> tuple[list[Any], NDArray[np.intp] | None]:
+    """Give distinct values and the place of each cell among them where pandas finds them fast, else all."""
+    if isinstance(column, np.ndarray):
+        return column.tolist(), None
+    native = column.to_native()
+    has_it = column.dtype in (nw.String, nw.Categorical, nw.Enum) and hasattr(native, "factorize")
+    if not has_it or native.dtype == object:  # of the objects 1, 1.0 and True one is distinct
+        return column.to_list(), None
+    place, values = native.factorize()  # -1: missing
+    return [*values.tolist(), *([None] if (place < 0).any() else [])], place
 
 
 def _is_text(label: str, column: Column) -> bool:
@@ -263,7 +296,7 @@ def _is_text(label: str, column: Column) -> bool:
     if {"text", "number"} <= cells.kinds:
         text, number = (cells.first(kind) for kind in ("text", "number"))
         raise ValueError(
-            f"{label} mixes text and numbers ({cells.values[text]!r} in row {text}, {cells.values[number]!r} "
+            f"{label} mixes text and numbers ({cells.value(text)!r} in row {text}, {cells.value(number)!r} "
             f"in row {number}); make it one kind, or name it in categorical_features"
         )
     return "text" in cells.kinds
@@ -272,10 +305,7 @@ def _is_text(label: str, column: Column) -> bool:
 def _levels(label: str, column: Column, present: NDArray[np.bool_] | None) -> list[Level]:
     """List the distinct values of a column in the order of their codes."""
     cells = _cells(label, column)
-    values = cells.values
-    if present is not None and not present.all():
-        values = [v for v, counts in zip(values, present.tolist(), strict=True) if counts]
-    met = set(values)
+    met = cells.met(present)
     if any(isinstance(v, decimal.Decimal) for v in met):
         raise TypeError(f"{label} holds decimals as categories; convert them to text or float")
     known = [v for v in met if cells.kind_of[type(v)] != "missing" and v == v]  # v != v: NaN
@@ -300,15 +330,14 @@ def _codes(label: str, column: Column, levels: list[Level]) -> NDArray[np.float6
     # A stray cell is an unknown level; a whole column of the other kind is a mistake such as 1 for "1".
     if len(are_text) == 1 and other in cells.kinds and len(cells.kinds - {"missing"}) == 1:
         row = cells.first(other)
-        if cells.values[row] == cells.values[row]:
+        if cells.value(row) == cells.value(row):
             raise ValueError(
-                f"{label} holds {cells.values[row]!r} in row {row}, but its levels in fit were "
+                f"{label} holds {cells.value(row)!r} in row {row}, but its levels in fit were "
                 f"{'text' if other == 'number' else 'numbers'} such as {levels[0]!r}"
             )
     for infinity in {np.inf, -np.inf} & set(cells.values):
-        raise ValueError(_infinite(label, cells.values.index(infinity)))
-    code_of = _CodeOf((level, float(code)) for code, level in enumerate(levels))
-    return np.fromiter(map(code_of.__getitem__, cells.values), np.float64, len(cells.values))
+        raise ValueError(_infinite(label, cells.first_equal(infinity)))
+    return cells.map(_CodeOf((level, float(code)) for code, level in enumerate(levels)))
 
 
 def code(label: str, value: object, levels: list[Level]) -> float:
@@ -343,10 +372,11 @@ def _numbers(label: str, column: Column) -> NDArray[Any]:
     if "text" in cells.kinds:
         row = cells.first("text")
         raise ValueError(
-            f"{label} holds text ({cells.values[row]!r} in row {row}) where a number is expected; convert it "
+            f"{label} holds text ({cells.value(row)!r} in row {row}) where a number is expected; convert it "
             "or name the column in categorical_features when fitting"
         )
-    return np.array([_number(label, row, cells.kind_of[type(v)], v) for row, v in enumerate(cells.values)])
+    values = [cells.value(row) for row in range(len(column))]
+    return np.array([_number(label, row, cells.kind_of[type(v)], v) for row, v in enumerate(values)])
 
 
 def _number(label: str, row: int, kind: str, value: Any) -> float:
