@@ -12,6 +12,13 @@
 #include "lanes.hpp"
 
 namespace tada {
+
+// The masses of both children of some splits in single precision, and 0 or, where a child breaks the limits,
+// infinity.
+struct Children {
+  float mass[4][kBlock], limit[kBlock];
+};
+
 namespace {
 
 using fast::kInf;
@@ -81,11 +88,21 @@ void risk_block(const double* a, const double* b, std::size_t n, double s, doubl
   });
 }
 
-// The masses of both children of some splits in single precision, and 0 or, where a child breaks the limits,
-// infinity.
-struct Children {
-  float mass[4][kBlock], limit[kBlock];
-};
+// A whole number below 2^52 in the low bits of 2^52's double: a conversion that is vector code everywhere.
+TADA_INLINE double whole(std::uint64_t x) { return fast::from_bits(x | 0x4330000000000000ULL) - 0x1p52; }
+
+TADA_CLONES
+void children_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
+                    const Totals& total, Children& out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double p = whole(positive[i] >> kCountBits), q = whole(negative[i] >> kCountBits);
+    out.mass[0][i] = static_cast<float>(p);
+    out.mass[1][i] = static_cast<float>(q);
+    out.mass[2][i] = static_cast<float>(total.positive - p);
+    out.mass[3][i] = static_cast<float>(total.negative - q);
+    out.limit[i] = 0.0f;
+  }
+}
 
 TADA_CLONES
 void children_block(const double* a, const double* b, const double* counts, std::size_t n,
@@ -153,10 +170,6 @@ double risk(double a, double b, double s) {
 TADA_CLONES
 void unpack_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n, double* a,
                   double* b, double* count) {
-  // A whole number below 2^52 in the low bits of 2^52's double: a conversion that is vector code everywhere.
-  auto whole = [](std::uint64_t x) __attribute__((always_inline)) {
-    return fast::from_bits(x | 0x4330000000000000ULL) - 0x1p52;
-  };
   for (std::size_t i = 0; i < n; ++i) {
     a[i] = whole(positive[i] >> kCountBits);
     b[i] = whole(negative[i] >> kCountBits);
@@ -194,16 +207,30 @@ RiskEstimate::RiskEstimate(double s) : s_(s), noise_(4e-6) {
   phi_.push_back(phi_.back());  // the knot after a ratio of 1
 }
 
+void RiskEstimate::of_block(const Children& children, std::size_t n, float* loss) const {
+  if (phi_.empty())
+    closed_block(children, n, s_, loss);
+  else
+    lines_block(children, n, phi_.data(), loss);
+}
+
 void RiskEstimate::operator()(const double* a, const double* b, const double* counts, std::size_t n,
                               const Totals& total, const ChildLimits& limits, float* loss) const {
   Children children;
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = n - first < kBlock ? n - first : kBlock;
     children_block(a + first, b + first, counts + first, size, total, limits, children);
-    if (phi_.empty())
-      closed_block(children, size, s_, loss + first);
-    else
-      lines_block(children, size, phi_.data(), loss + first);
+    of_block(children, size, loss + first);
+  }
+}
+
+void RiskEstimate::operator()(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
+                              const Totals& total, float* loss) const {
+  Children children;
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t size = n - first < kBlock ? n - first : kBlock;
+    children_block(positive + first, negative + first, size, total, children);
+    of_block(children, size, loss + first);
   }
 }
 

@@ -36,6 +36,8 @@ inline bool admits(const ChildLimits& limits, const Totals& total, double a, dou
 double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                    const ChildLimits& limits, double s, double* loss);
 
+struct Children;
+
 // Estimates the same in single precision, within a share `noise` of the loss. risk(a, b) is
 // max(a, b) phi(min / max); phi is taken from its values at knots that halve with the ratio, on lines between
 // them, but for the s where a root gives it at once.
@@ -46,8 +48,12 @@ class RiskEstimate {
   bool useful() const { return noise_ < 0.01; }
   void operator()(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                   const ChildLimits& limits, float* loss) const;
+  // For left children as packed cells of both classes (histogram.hpp), none of which breaks a limit.
+  void operator()(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
+                  const Totals& total, float* loss) const;
 
  private:
+  void of_block(const Children& children, std::size_t n, float* loss) const;
   double s_, noise_;
   std::vector<float> phi_;  // empty where a root does
 };

@@ -37,6 +37,16 @@ struct Candidates {
   }
 };
 
+// Left children of thresholds as packed cells, those of several columns, to be estimated together.
+struct Runs {
+  struct Run {
+    std::size_t column, begin, end;  // of the thresholds that break no limit
+  };
+  std::vector<std::uint64_t> word[2];  // by class
+  std::size_t size = 0;
+  std::vector<Run> runs;
+};
+
 // What makes losses of a column's candidates: the masses that they share out, and the factor between their
 // risk and that of the node.
 struct Terms {
@@ -148,26 +158,38 @@ void offer(const Levels& levels, Candidates& out, const Sums& left, std::size_t 
   if (levels.any_missing) put(out, left, what, false);
 }
 
-// The left children of thresholds, missing values apart. Of thresholds with the same rows only the lowest:
-// the next one takes its place.
+// The left children of a column's thresholds in a packed histogram, missing values apart: sums by class, and
+// what(i, v) for the i-th, at code v. Of thresholds with the same rows only the lowest: the next one takes
+// its place. Returns how many there are.
+template <class What>
+std::size_t sum_up(const Column& column, std::uint64_t* left_positive, std::uint64_t* left_negative,
+                   What what) {
+  const std::uint64_t* positive = column.histogram.words.data() + column.start;
+  const std::uint64_t* negative = positive + column.histogram.words.size() / 2;
+  std::uint64_t p = 0, q = 0;
+  std::size_t n = 0;
+  for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
+    left_positive[n] = p += positive[v];
+    left_negative[n] = q += negative[v];
+    what(n, v);
+    n += (positive[v] | negative[v]) != 0;
+  }
+  return n;
+}
+
+// The same as candidates.
 void scan(const Column& column, Candidates& out) {
-  const std::size_t last = column.n_values - 1, half = column.histogram.words.size() / 2, first = out.size;
-  const std::uint64_t* words = column.histogram.words.data();
+  const std::size_t first = out.size;
   std::size_t n = first;
+  std::uint32_t* what = out.what.data() + first;
   if (column.histogram.is_packed) {
-    const std::uint64_t *positive = words + column.start, *negative = positive + half;
-    std::uint64_t p = 0, q = 0;
-    for (std::size_t v = 0; v < last; ++v) {
-      out.word[0][n] = p += positive[v];
-      out.word[1][n] = q += negative[v];
-      out.what[n] = static_cast<std::uint32_t>(v);
-      n += (positive[v] | negative[v]) != 0;
-    }
+    n += sum_up(column, out.word[0].data() + first, out.word[1].data() + first,
+                [what](std::size_t i, std::size_t v) { what[i] = static_cast<std::uint32_t>(v); });
     unpack_block(out.word[0].data() + first, out.word[1].data() + first, n - first, out.a.data() + first,
                  out.b.data() + first, out.count.data() + first);
   } else {
     Sums left;
-    for (std::size_t v = 0; v < last; ++v) {
+    for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
       left += column.sums(v);
       out.a[n] = left.a;
       out.b[n] = left.b;
@@ -244,6 +266,7 @@ class Search {
   // few candidates are estimated together: a call a column would cost more than the arithmetic.
   void estimate_columns(std::size_t first, std::size_t last, double* least) const {
     thread_local Candidates out;
+    thread_local Runs runs;
     thread_local std::vector<float> loss;
     out.size = 0;
     std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns and the ends of their candidates
@@ -260,12 +283,18 @@ class Search {
     };
     for (std::size_t c = first; c < last; ++c) {
       if (!allows(c)) continue;
+      if (is_plain(c)) {
+        add_run(c, runs);
+        if (runs.size >= kBlock) estimate_runs(runs, loss, least);
+        continue;
+      }
       if (is_smoothed(c) && out.size > 0) finish(plain());
       const Terms terms = offer_all(c, out);
       ends.emplace_back(c, out.size);
       if (is_smoothed(c) || out.size >= kBlock) finish(terms);
     }
     finish(plain());
+    estimate_runs(runs, loss, least);
   }
 
   // Adds those of the column's candidates that may have the least loss of all, among those with an estimate
@@ -333,6 +362,42 @@ class Search {
 
   bool is_smoothed(std::size_t c) const { return layout_.is_categorical[c] && smoothing_ > 0.0; }
   Terms plain() const { return {{node_.a, node_.b, node_.count}, 1.0}; }
+
+  // Whether the column offers thresholds of packed sums and nothing else.
+  bool is_plain(std::size_t c) const {
+    const Column column = cells(c);
+    return histogram_.is_packed && !layout_.is_categorical[c] && !column.any(column.n_values);
+  }
+
+  // Adds the column's thresholds. Counts and masses on the left rise from one to the next, so that those that
+  // break no limit are a run of them.
+  void add_run(std::size_t c, Runs& out) const {
+    const Column column = cells(c);
+    const std::size_t first = out.size;
+    for (auto& word : out.word) word.resize(std::max(word.size(), first + column.n_values));
+    const std::size_t n = sum_up(column, out.word[0].data() + first, out.word[1].data() + first,
+                                 [](std::size_t, std::size_t) {});
+    const Totals total = plain().total;
+    const auto fits = [&](std::size_t i) {
+      const Cell p = unpacked(out.word[0][i]), q = unpacked(out.word[1][i]);
+      return admits(limits_, total, static_cast<double>(p.weight), static_cast<double>(q.weight),
+                    static_cast<double>(p.count + q.count));
+    };
+    std::size_t begin = first, end = first + n;
+    while (begin < end && !fits(begin)) ++begin;
+    while (begin < end && !fits(end - 1)) --end;
+    out.runs.push_back({c, begin, end});
+    out.size = first + n;
+  }
+
+  void estimate_runs(Runs& runs, std::vector<float>& loss, double* least) const {
+    loss.resize(std::max(loss.size(), runs.size));
+    estimate_(runs.word[0].data(), runs.word[1].data(), runs.size, plain().total, loss.data());
+    for (const Runs::Run& run : runs.runs)
+      least[run.column] = static_cast<double>(least_of(loss.data() + run.begin, run.end - run.begin));
+    runs.runs.clear();
+    runs.size = 0;
+  }
 
   // Adds the column's candidates.
   Terms offer_all(std::size_t c, Candidates& out) const {
