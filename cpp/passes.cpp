@@ -32,9 +32,18 @@ void Moments::merge(const Moments& o) {
   n_capped += o.n_capped;
 }
 
-// Rows in chunks of (leaf, class), in parallel: f(chunk, sums of the chunk), merged by pair 2 * leaf + class.
-template <class Sums, class F>
-std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& none, F f) {
+// Calls f(number, chunk) for chunks of the rows of each (leaf, class), in parallel.
+template <class F>
+void Shard::in_chunks(const std::vector<Chunk>& chunks, F f) {
+  // Waking a thread costs more than a small shard's pass.
+  const std::size_t together = n_rows() < kRowChunk ? chunks.size() : 1;
+  if (chunks.empty()) return;
+  pool_.run((chunks.size() + together - 1) / together, [&](std::size_t j) {
+    for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i) f(i, chunks[i]);
+  });
+}
+
+std::vector<Shard::Chunk> Shard::chunks_of(View<const std::int32_t> leaves) const {
   std::vector<Chunk> chunks;
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) {
     const NodeRows& node = nodes_[static_cast<std::size_t>(leaves[leaf])];
@@ -42,14 +51,15 @@ std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& no
       for (std::size_t first = node.begin[k]; first < node.end[k]; first += kRowChunk)
         chunks.push_back({2 * leaf + k, first, std::min(first + kRowChunk, node.end[k])});
   }
+  return chunks;
+}
+
+// Sums by pair 2 * leaf + class of what f(chunk, sums) adds.
+template <class Sums, class F>
+std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& none, F f) {
+  const std::vector<Chunk> chunks = chunks_of(leaves);
   std::vector<Sums> part(chunks.size(), none), sums(2 * leaves.size, none);
-  if (chunks.empty()) return sums;
-  // Waking a thread costs more than a small shard's pass.
-  const std::size_t together = n_rows() < kRowChunk ? chunks.size() : 1;
-  pool_.run((chunks.size() + together - 1) / together, [&](std::size_t j) {
-    for (std::size_t i = j * together; i < std::min(chunks.size(), (j + 1) * together); ++i)
-      f(chunks[i], part[i]);
-  });
+  in_chunks(chunks, [&](std::size_t i, const Chunk& chunk) { f(chunk, part[i]); });
   for (std::size_t j = 0; j < chunks.size(); ++j) sums[chunks[j].pair].merge(part[j]);
   return sums;
 }
@@ -196,11 +206,11 @@ void Shard::note_extremes(std::size_t first, std::size_t last, const Range& rang
 template <class Id>
 Moments Shard::step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha,
                            double clip, int exponent, int loss_exponent, Id* leaf_of_row) {
-  for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) {
-    const NodeRows& node = nodes_[static_cast<std::size_t>(leaves[leaf])];
-    for (std::size_t k = 0; k < 2; ++k)
-      for (std::size_t i = node.begin[k]; i < node.end[k]; ++i) leaf_of_row[rows_[i]] = static_cast<Id>(leaf);
-  }
+  in_chunks(chunks_of(leaves), [&](std::size_t, const Chunk& chunk) {
+    const std::uint32_t* row = rows_.data();
+    const auto leaf = static_cast<Id>(chunk.pair / 2);
+    for (std::size_t i = chunk.begin; i < chunk.end; ++i) leaf_of_row[row[i]] = leaf;
+  });
   std::vector<double> move(leaves.size);
   for (std::size_t leaf = 0; leaf < leaves.size; ++leaf) move[leaf] = alpha * value[leaf];
   Moments total;

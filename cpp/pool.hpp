@@ -3,11 +3,14 @@
 //
 // A pool lives as long as the object that owns it (a Shard during a fit, a call of predict). In a child of a
 // fork no threads are left: there the pool forgets them, and starts others when it has work. Idle workers
-// spin briefly, then sleep: spinning barriers cost 8-20 times when another process takes the core. Which
-// thread runs which chunk never shows in a result, because every sum in the core is an integer.
+// spin briefly, then sleep: spinning barriers cost 8-20 times when another process takes the core. Where the
+// workers are waited for longer than they help, the caller goes on alone for a while. Which thread runs which
+// chunk never shows in a result, because every sum in the core is an integer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +26,27 @@
 #endif
 
 namespace tada {
+
+using Clock = std::chrono::steady_clock;
+
+// Whether a crew is worth its while: what its workers did would have taken the caller some time, and the
+// caller waits for a worker that another process keeps from its core in the middle of a chunk.
+class Balance {
+ public:
+  bool alone(Clock::time_point now) const { return now < alone_until_; }
+  void note(Clock::duration saved, Clock::duration waited, Clock::time_point now) {
+    credit_ = std::min<Clock::duration>(credit_ + saved - waited, kMostCredit);
+    if (credit_ >= Clock::duration::zero()) return;
+    alone_until_ = now + std::min<Clock::duration>(kTimes * waited, kLongest);
+    credit_ = Clock::duration::zero();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kMostCredit{1}, kLongest{500};
+  static constexpr int kTimes = 30;  // as long as was waited: trying again and again costs 1 / kTimes
+  Clock::duration credit_{0};
+  Clock::time_point alone_until_{};
+};
 
 // The threads of a pool, and the piece of work that they are at.
 class Crew {
@@ -51,7 +75,7 @@ class Crew {
   // A worker joins while the piece is open and is waited for only if it did: one that the system wakes too
   // late, because another process has its core, costs nothing.
   template <class F>
-  void run(std::size_t n_chunks, F& f) {
+  void run(std::size_t n_chunks, F& f, Balance& balance) {
     context_ = &f;
     call_ = [](void* context, std::size_t chunk) { (*static_cast<F*>(context))(chunk); };
     n_chunks_ = n_chunks;
@@ -61,10 +85,15 @@ class Crew {
       state_.fetch_add(kPiece + kOpen, std::memory_order_release);
     }
     wake_.notify_all();
-    work();
+    const Clock::time_point start = Clock::now();
+    const std::size_t n_own = work();
+    const Clock::time_point end = Clock::now();
     state_.fetch_sub(kOpen, std::memory_order_relaxed);
     for (std::size_t spin = 0; (state_.load(std::memory_order_acquire) & kInside) != 0; ++spin)
       if (spin > kSpins) std::this_thread::yield();
+    const Clock::time_point now = Clock::now();
+    const auto per_chunk = (end - start) / static_cast<Clock::rep>(std::max<std::size_t>(n_own, 1));
+    balance.note(per_chunk * static_cast<Clock::rep>(n_chunks - n_own), now - end, now);
   }
 
  private:
@@ -72,8 +101,12 @@ class Crew {
   // state_: workers inside (low 16 bits), whether the piece is open to more, number of the piece.
   static constexpr std::uint64_t kInside = 0xffff, kOpen = 0x10000, kPiece = 0x20000;
 
-  void work() {
-    for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_chunks_;) call_(context_, i);
+  // Returns the number of chunks that this thread did.
+  std::size_t work() {
+    std::size_t n = 0;
+    for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_chunks_; ++n)
+      call_(context_, i);
+    return n;
   }
 
   void loop() {
@@ -126,7 +159,7 @@ class Pool {
   // Calls f(chunk) for chunk = 0 .. n_chunks-1, each once; returns when all are done. f must not throw.
   template <class F>
   void run(std::size_t n_chunks, F&& f) {
-    if (n_threads_ == 1 || n_chunks <= 1) {
+    if (n_threads_ == 1 || n_chunks <= 1 || balance_.alone(Clock::now())) {
       for (std::size_t i = 0; i < n_chunks; ++i) f(i);
       return;
     }
@@ -135,7 +168,7 @@ class Pool {
       crew_ = std::make_unique<Crew>(n_threads_ - 1);
       process_ = process();
     }
-    crew_->run(n_chunks, f);
+    crew_->run(n_chunks, f, balance_);
   }
 
  private:
@@ -155,6 +188,7 @@ class Pool {
 
   std::size_t n_threads_;
   std::unique_ptr<Crew> crew_;
+  Balance balance_;
   long process_ = 0;
 };
 

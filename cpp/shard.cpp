@@ -180,36 +180,53 @@ std::vector<double> Shard::log_weights() const {
 std::vector<double> Shard::scores() const { return by_given(score_); }
 
 void Shard::histogram(std::int32_t id, Histogram& out) {
-  const NodeRows node = nodes_[static_cast<std::size_t>(id)];
-  const std::size_t n_bundles = bundles_.size();
+  const NodeRows& node = nodes_[static_cast<std::size_t>(id)];
   const std::size_t n_rows_of[2] = {node.drawn[0] - node.begin[0], node.drawn[1] - node.begin[1]};
+  const std::size_t n_bundles = bundles_.size(), half = out.words.size() / 2;
   const std::size_t work = (n_rows_of[0] + n_rows_of[1]) * n_bundles;
-  const std::size_t parts =
-      work < kWorthThreads || pool_.n_threads() == 1 ? 1 : std::min(n_bundles, 2 * pool_.n_threads());
+  auto class_words = [&](std::size_t k) { return View<std::uint64_t>{out.words.data() + k * half, half}; };
+  if (work < kWorthThreads || pool_.n_threads() == 1) {
+    for (std::size_t k = 0; k < 2; ++k)
+      add_rows(node.begin[k], node.drawn[k], 0, n_bundles, {class_words(k), out.is_packed});
+    return;
+  }
+  const std::size_t parts = 2 * pool_.n_threads();
+  if (work < 4 * parts * half) {  // few rows: a histogram a part would cost more than the rows
+    const std::size_t together = (n_bundles + 8 * parts - 1) / (8 * parts) * 8;  // eight codes go at a time
+    const std::size_t n_parts = (n_bundles + together - 1) / together;
+    return pool_.run(2 * n_parts, [&](std::size_t chunk) {
+      const std::size_t k = chunk % 2, first = chunk / 2 * together;
+      add_rows(node.begin[k], node.drawn[k], first, std::min(n_bundles, first + together),
+               {class_words(k), out.is_packed});
+    });
+  }
+  // Each part has rows of one class and a histogram of its own; the sums are the same whoever adds them.
+  std::vector<std::vector<std::uint64_t>> part(2 * parts);
+  pool_.run(part.size(), [&](std::size_t chunk) {
+    const std::size_t k = chunk % 2, j = chunk / 2;
+    part[chunk].assign(half, 0);
+    add_rows(node.begin[k] + j * n_rows_of[k] / parts, node.begin[k] + (j + 1) * n_rows_of[k] / parts, 0,
+             n_bundles, {{part[chunk].data(), half}, out.is_packed});
+  });
+  for (std::size_t chunk = 0; chunk < part.size(); ++chunk)
+    for (std::size_t i = 0; i < half; ++i) class_words(chunk % 2)[i] += part[chunk][i];
+}
+
+// Adds rows [first, last) of the row order, all of one class, to the cells of that class.
+void Shard::add_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
+                     Cells out) {
   std::visit(
       [&](const auto& table) {
         using Code = typename std::decay_t<decltype(table)>::code_type;
-        const RowCodes<Code> codes{table.by_row.data(), n_rows(), stride_of(n_bundles)};
-        const View<const Bundle> bundles{bundles_.data(), n_bundles};
-        auto one = [&](std::size_t chunk) {
-          const std::size_t k = chunk % 2, part = chunk / 2;
-          const std::size_t first = part * n_bundles / parts, last = (part + 1) * n_bundles / parts;
-          const std::size_t half = out.words.size() / 2;
-          const Cells cells{{out.words.data() + k * half, half}, out.is_packed};
-          const View<const std::uint32_t> rows{rows_.data() + node.begin[k], n_rows_of[k]};
-          if (unit_)
-            add_unit_rows(codes, layout_, bundles, rows, {fixed_.data() + node.begin[k], rows.size}, first,
-                          last, cells);
-          else
-            add_weighted_rows(codes, layout_, bundles, rows, {cell_of_row_.data(), cell_of_row_.size()},
-                              first, last, cells);
-        };
-        if (parts == 1) {
-          one(0);
-          one(1);
-        } else {
-          pool_.run(2 * parts, one);
-        }
+        const RowCodes<Code> codes{table.by_row.data(), n_rows(), stride_of(bundles_.size())};
+        const View<const Bundle> bundles{bundles_.data(), bundles_.size()};
+        const View<const std::uint32_t> rows{rows_.data() + first, last - first};
+        if (unit_)
+          add_unit_rows(codes, layout_, bundles, rows, {fixed_.data() + first, rows.size}, first_bundle,
+                        last_bundle, out);
+        else
+          add_weighted_rows(codes, layout_, bundles, rows, {cell_of_row_.data(), cell_of_row_.size()},
+                            first_bundle, last_bundle, out);
       },
       codes_);
 }

@@ -105,6 +105,9 @@ class Shard {
   struct Chunk {
     std::size_t pair, begin, end;  // rows [begin, end) of the row order, all of one (leaf, class)
   };
+  std::vector<Chunk> chunks_of(View<const std::int32_t> leaves) const;
+  template <class F>
+  void in_chunks(const std::vector<Chunk>& chunks, F f);
   template <class Sums, class F>
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
@@ -114,6 +117,8 @@ class Shard {
   void merge_alike(CodeTable<Code>& table);
   void take_multiplicities(View<const double> multiplicity, View<const std::uint64_t> count);
   void draw(View<const std::uint8_t> drawn, NodeRows& root);
+  void add_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
+                Cells out);
   template <class RowOf>
   void add(RowOf row_of, std::size_t n, const double* x, int exponent, ExactSum& sum) const;
   template <class Id>

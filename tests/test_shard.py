@@ -97,6 +97,22 @@ def test_histograms_of_large_nodes_equal_the_naive_loop(n_columns, exponent, kin
         assert np.array_equal(shard.histogram(node), want)
 
 
+@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize(("n", "n_columns"), [(400, 150), (60_000, 3)])
+def test_threads_share_columns_of_few_rows_and_rows_of_few_columns(n, n_columns, n_threads):
+    rng = np.random.default_rng(n)
+    table = table_of(rng.integers(0, 200, (n_columns, n)), rng.random(n) < 0.3)
+    histograms = []
+    for threads in (1, n_threads):
+        shard = shard_of(table, 0.5, threads)
+        shard.begin_tree(12)
+        split(shard, table, 0, 1, 1, 20)
+        histograms.append([shard.histogram(node) for node in range(3)])
+    assert np.array_equal(*histograms)
+    want = naive_histogram(table.codes, table.n_codes, table.positive, np.full(n, 4096.0), table.counts())
+    assert np.array_equal(histograms[1][0], want)
+
+
 def test_the_largest_weights_of_a_full_word_do_not_run_into_each_other():
     """65535 rows of weight 2^31 in one code: 47 bits of weight above 16 bits of count."""
     n = 2 * 65535

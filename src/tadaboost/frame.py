@@ -7,8 +7,8 @@ value: neither the order of a pandas Categorical's categories nor the physical c
 In the matrix a categorical column holds codes as floats; NaN is missing, and so is a level that training
 never saw.
 
-Data frames are read through narwhals alone (but for one method of pandas columns), so none of them needs to be
-imported here. Rows in error messages count from 0.
+Data frames are read through narwhals alone, but for one method of pandas columns, so none of them is imported
+here. Rows in error messages count from 0.
 """
 
 from __future__ import annotations
