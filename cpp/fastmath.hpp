@@ -35,25 +35,21 @@ TADA_INLINE double from_bits(std::uint64_t b) {
   return x;
 }
 
+// Polynomials go in pairs of terms (Estrin): in Horner's form each term waits for the one before, and that
+// wait is most of the time of a loop.
+
 // x = k ln 2 + r, |r| <= ln 2 / 2; returns expm1(r) by its series to r^13 and 2^k.
 TADA_INLINE double reduced_expm1(double x, double& power) {
   const double shifted = x * 1.4426950408889634 + kRound;
   const double k = shifted - kRound;
   const double r = (x - k * kLn2Hi) - k * kLn2Lo;
   power = from_bits((bits(shifted) + 1023) << 52);  // the low bits of `shifted` hold k
-  double p = 1.0 / 6227020800.0;
-  p = p * r + 1.0 / 479001600.0;
-  p = p * r + 1.0 / 39916800.0;
-  p = p * r + 1.0 / 3628800.0;
-  p = p * r + 1.0 / 362880.0;
-  p = p * r + 1.0 / 40320.0;
-  p = p * r + 1.0 / 5040.0;
-  p = p * r + 1.0 / 720.0;
-  p = p * r + 1.0 / 120.0;
-  p = p * r + 1.0 / 24.0;
-  p = p * r + 1.0 / 6.0;
-  p = p * r + 0.5;
-  return r + r * r * p;
+  const double r2 = r * r, r4 = r2 * r2;
+  const double low = (0.5 + r * (1.0 / 6.0)) + r2 * (1.0 / 24.0 + r * (1.0 / 120.0));
+  const double middle = (1.0 / 720.0 + r * (1.0 / 5040.0)) + r2 * (1.0 / 40320.0 + r * (1.0 / 362880.0));
+  const double high =
+      (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) + r2 * (1.0 / 479001600.0 + r * (1.0 / 6227020800.0));
+  return r + r2 * (low + r4 * (middle + r4 * high));
 }
 
 // 0 below -708 (no subnormal results), inf above 709.
@@ -81,13 +77,12 @@ TADA_INLINE double log(double x) {
   const double k = from_bits((u >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
   const double m = from_bits((u & 0x000fffffffffffffULL) + kSqrtHalf);
   const double f = m - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
-  double p = 1.479819860511658591e-01;
-  p = p * z + 1.531383769920937332e-01;
-  p = p * z + 1.818357216161805012e-01;
-  p = p * z + 2.222219843214978396e-01;
-  p = p * z + 2.857142874366239149e-01;
-  p = p * z + 3.999999999940941908e-01;
-  p = p * z + 6.666666666666735130e-01;
+  const double z2 = z * z;
+  const double low = (6.666666666666735130e-01 + z * 3.999999999940941908e-01) +
+                     z2 * (2.857142874366239149e-01 + z * 2.222219843214978396e-01);
+  const double high =
+      (1.818357216161805012e-01 + z * 1.531383769920937332e-01) + z2 * 1.479819860511658591e-01;
+  const double p = low + z2 * z2 * high;
   const double y = k * kLn2Hi - ((half - (s * (half + z * p) + k * kLn2Lo)) - f);
   return x < std::numeric_limits<double>::min() ? -kInf : (x == kInf ? kInf : y);
 }
