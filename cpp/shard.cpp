@@ -68,12 +68,8 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
     bundles_ = find_bundles({table.by_column.data(), table.by_column.size()}, layout_, n);
     if (bundles_.size() < layout_.n_columns()) table.bundle(bundles_, n, pool_);
   }
-  if (unit_) fixed_.resize(n);
   state_.assign(n, first_state(s_));
   if (!is_quick(s_)) weight_.assign(n, 1.0);
-  score_.assign(n, 0.0);
-  rows_.resize(n);
-  scratch_.resize(n);
 }
 
 template Shard::Shard(View<const std::uint8_t>, Layout, View<const std::uint8_t>, View<const double>,
@@ -115,7 +111,17 @@ void Shard::merge_alike(CodeTable<Code>& table) {
   table.keep(alike.first_row, layout_.n_columns());
 }
 
+// What only trees need: made with the first, when the caller's codes may be gone, whose memory it takes over.
+void Shard::make_room() {
+  const std::size_t n = n_rows();
+  if (unit_) fixed_.resize(n);
+  score_.resize(n);
+  rows_.resize(n);
+  scratch_.resize(n);
+}
+
 void Shard::begin_tree(int scale_exponent, View<const std::uint8_t> drawn) {
+  if (rows_.empty()) make_room();
   const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
   const double scale = std::ldexp(1.0, scale_exponent);
   std::vector<std::uint64_t> total(n_chunks, 0);
@@ -177,7 +183,9 @@ std::vector<double> Shard::log_weights() const {
   return by_given(l);
 }
 
-std::vector<double> Shard::scores() const { return by_given(score_); }
+std::vector<double> Shard::scores() const {
+  return by_given(score_.empty() ? std::vector<double>(n_rows(), 0.0) : score_);
+}
 
 void Shard::histogram(std::int32_t id, Histogram& out) {
   const NodeRows& node = nodes_[static_cast<std::size_t>(id)];
