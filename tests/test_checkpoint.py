@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, checkpoint, paper_settings, persist
-from tadaboost.commands import main
+from tadaboost.group import main
 
 from .reports import mixed_data as data
 

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from tadaboost import reproduce, study, studyfigures
+from tadaboost.group import main
 from tadaboost.reader import DataError
 from tadaboost.reproduce import Source
-from tadaboost.study_commands import main
 
 UCI = Path(__file__).parents[2] / "shared" / "data" / "uci"
 

@@ -18,9 +18,9 @@ from sklearn.model_selection import StratifiedKFold
 
 from tadaboost import TAdaBoostClassifier as Classifier
 from tadaboost import paper_settings, study, studyfigures
+from tadaboost.group import main
 from tadaboost.reader import DataError
 from tadaboost.study import Cell, Domain, Store
-from tadaboost.study_commands import main
 
 BOTH = (False, True)
 

@@ -31,6 +31,7 @@ import tadaboost
 from tadaboost import columns, outcome
 from tadaboost.aside import write_aside
 from tadaboost.evaluate import Estimate, cross_validate
+from tadaboost.group import main
 from tadaboost.reader import DataError, Table, read_table, shown
 from tadaboost.report import by_round, importances, percent, render_report
 from tadaboost.treeview import export_text, view
@@ -87,12 +88,6 @@ def one_line_errors() -> Iterator[None]:
         raise click.ClickException(f"{where}: {error.strerror or error}") from None
     except MemoryError:
         raise click.ClickException("not enough memory for this data") from None
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(tadaboost.__version__, prog_name="tadaboost")
-def main() -> None:
-    """Boosted trees with a temperature: fit a model to a CSV or Parquet file, and predict with it."""
 
 
 def _fit_options(command: Command) -> Command:

@@ -50,7 +50,7 @@ OUTCOMES = ("better", "equivalent", "worse")
 MEASURES = ("train_error", "test_error", "codensity_min", "codensity_max", "n_off", "n_nonfinite")
 # Modules that only use or show finished cells: a change there makes no cell stale.
 _NO_MAKERS = (
-    {"cli", "commands", "study_commands", "reproduce", "significance", "aside", "evaluate"}
+    {"cli", "group", "commands", "study_commands", "reproduce", "significance", "aside", "evaluate"}
     | {"charts", "report", "studyfigures", "studyreport", "persist", "displays", "treeview"}
 )  # fmt: skip
 _VALUES_A_NODE = 30  # what a distinct value of a column costs a tree, in rows: from timings, for the bar

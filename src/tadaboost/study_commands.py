@@ -31,7 +31,8 @@ from tadaboost import reproduce as paper
 from tadaboost import study as protocol
 from tadaboost import studyfigures, studyreport
 from tadaboost.aside import remove_leftovers, write_aside
-from tadaboost.commands import main, one_line_errors
+from tadaboost.commands import one_line_errors
+from tadaboost.group import main
 from tadaboost.reader import DataError, read_table, shown
 from tadaboost.significance import PValues
 from tadaboost.study import Cell, Domain
