@@ -82,7 +82,8 @@ def closed():  # how Python starts then
 
 fit = "fit", "data.csv", "--target", "y", "--folds", "0", "--set", "n_estimators=2", "--model", "new.tada"
 predict = "predict", "data.tada", "data.csv"
-for prepare, *arguments in [(fine, *fit), (full, *predict), (left, *predict), (closed, "inspect", predict[1])]:
+inspect = "inspect", "data.tada"
+for prepare, *arguments in [(fine, *fit), (full, *predict), (left, *predict), (closed, *inspect)]:
     if not os.fork():
         os.dup2(os.open(f"{prepare.__name__}.err", os.O_WRONLY | os.O_CREAT), 2)
         prepare()

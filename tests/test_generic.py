@@ -26,6 +26,8 @@ from tadaboost.generic import output
 from tadaboost.losses import inverse_link, leaf_link, tempered_exp_loss
 from tadaboost.measures import clipped_sum
 
+from .pairs import pairs
+
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
 LINEAR = RidgeClassifier(alpha=100.0)
 TEMPERATURES = [-1.0, 0.0, 0.5, 0.999, 1.0, 1.2]
@@ -50,9 +52,9 @@ def outputs(model, X):
     return np.array([output(learner, X) for learner in model.estimators_])
 
 
-@pytest.mark.parametrize("leveraging", ["closed", "exact", "unit"])
-@pytest.mark.parametrize("t", TEMPERATURES)
-@pytest.mark.parametrize("estimator", [STUMP, LINEAR])
+@pytest.mark.parametrize(
+    ("estimator", "t", "leveraging"), pairs([STUMP, LINEAR], TEMPERATURES, ["closed", "exact", "unit"])
+)
 def test_the_rounds_are_algorithm_1_on_the_outputs_of_the_learners(X_y, estimator, t, leveraging):
     X, y = X_y
     model = fit(X, y, estimator, t=t, leveraging=leveraging)

@@ -31,6 +31,7 @@ WORK = {
     "pandas": FRAME.format(library="pandas", frame="DataFrame"),
     "polars": FRAME.format(library="polars", frame="DataFrame"),
     "pyarrow": FRAME.format(library="pyarrow", frame="table"),
+    "displays": "import tadaboost.displays",
 }
 # scikit-learn takes seconds to import, so pieces of work are forks of one process. It itself loads pandas
 # where it is installed; what counts is what we add to that.
@@ -89,6 +90,11 @@ def test_fitting_saving_and_predicting_arrays_needs_no_extra(tmp_path):
 @pytest.mark.parametrize("library", sorted(FRAMES))
 def test_a_frame_of_one_library_does_not_load_the_others(library, loaded):
     assert not packages(loaded[library]) & FRAMES - {library}
+
+
+def test_matplotlib_is_loaded_only_when_something_is_drawn(loaded):
+    assert "tadaboost.displays" in loaded["displays"]
+    assert "matplotlib" not in packages(loaded["displays"])
 
 
 def test_the_version_is_said_before_scikit_learn_is_loaded(tmp_path):

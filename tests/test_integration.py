@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from tadaboost import TemperedTreeClassifier, generic, rounds
+from tadaboost.base import n_threads_of
 
 from .reports import bits, data, make, twin
 
@@ -270,6 +271,7 @@ def test_memory_maps_and_read_only_arrays_are_taken(n_classes, tmp_path):
         parallel = joblib.Parallel(n_jobs=2, max_nbytes=1)  # whose workers get memory maps
         fits = parallel(joblib.delayed(clone(model).fit)(X, y) for _ in range(2))
         assert all(bits(fit) == bits(model) for fit in fits)
+        assert parallel(joblib.delayed(n_threads_of)(None) for _ in range(2)) == [1, 1]
     joblib.dump(model, tmp_path / "model")
     frozen = joblib.load(tmp_path / "model", mmap_mode="r")  # the arrays of its trees are memory maps
     np.testing.assert_array_equal(frozen.predict_proba(X), model.predict_proba(X))

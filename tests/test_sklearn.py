@@ -19,7 +19,12 @@ SETTINGS = [
     TAdaBoostClassifier(**paper_settings(t=0.6)).set_params(n_estimators=5),
     # Without a draw by position, for which no weight is a repetition.
     TAdaBoostClassifier(
-        early_stopping=True, validation_fraction=None, scoring="accuracy", warm_start=True, learning_rate=1.0
+        n_estimators=15,
+        early_stopping=True,
+        validation_fraction=None,
+        scoring="accuracy",
+        warm_start=True,
+        learning_rate=1.0,
     ),
     # A share of rows so near to 1 that the draw leaves out none, for then no weight would be a repetition.
     TAdaBoostClassifier(
