@@ -346,9 +346,9 @@ def test_learners_of_scikit_learn_lower_the_loss(X_y, estimator):
 
 @parametrize_with_checks(
     [
-        TAdaBoostClassifier(estimator=GaussianNB(), n_estimators=5),
+        TAdaBoostClassifier(estimator=GaussianNB(), n_estimators=3),
         TAdaBoostClassifier(
-            t=0.2, estimator=LINEAR, n_estimators=5, leveraging="closed", learning_rate=1.0, clip=True
+            t=0.2, estimator=LINEAR, n_estimators=3, leveraging="closed", learning_rate=1.0, clip=True
         ),
     ]
 )
