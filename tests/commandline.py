@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tadaboost.commands import main
+from tadaboost.group import main
 
 FAST = ("--set", "n_estimators=10", "--folds", "3")
 

@@ -197,25 +197,25 @@ def best_split(node, data, t, rules, columns):
     total = (node["pos"], node["neg"], node["drawn"])
     bounds = node["bounds"]
     risk, found = bounded_risk(*total[:2], t, bounds), []
+    least_mass = rules.min_leaf_mass * sum(data.q)
 
     def admits(child):
         pos, neg, n = child
-        heavy = n > 0 and n >= rules.min_samples_leaf and pos + neg >= rules.min_leaf_mass * sum(data.q)
+        heavy = n > 0 and n >= rules.min_samples_leaf and pos + neg >= least_mass
         return heavy and (max if rules.allow_pure_leaves else min)(pos, neg) > 0
 
     for column in columns:
         edges, sign = data.edges[column], rules.direction[column] if rules.direction else 0
-        bins, missing = {}, (0, 0, 0)
+        bins, missing = {}, [(0, 0, 0)]
         for i in (i for i in node["rows"] if data.drawn[i]):
             x = data.X[i][column]
             if is_missing(x):
-                missing = add(missing, data.mass[i])
+                missing.append(data.mass[i])
             else:
-                k = x if edges is None else bisect_left(edges, x)
-                bins[k] = add(bins.get(k, (0, 0, 0)), data.mass[i])
+                bins.setdefault(x if edges is None else bisect_left(edges, x), []).append(data.mass[i])
         smoothing = rules.cat_smoothing if edges is None else 0
-        bins = {k: smoothed(masses, total, smoothing) for k, masses in bins.items()}
-        missing = smoothed(missing, total, smoothing)
+        bins = {k: smoothed(add(*masses), total, smoothing) for k, masses in bins.items()}
+        missing = smoothed(add(*missing), total, smoothing)
         seen = sum(masses[3] for masses in (missing, *bins.values()))
         seen_risk = bounded_risk(seen, sum(total[:2]) - seen, t, bounds)
         if seen_risk == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that meet in pairs, where all of them together would take minutes."""
+"""Settings that meet in pairs, where all of them together would take minutes; and seeds."""
 
 import itertools
 import os
@@ -18,6 +18,11 @@ def pairs(*axes):
         chosen.append(best)
         to_meet -= _met(best)
     return [tuple(axis[i] for axis, i in zip(axes, places, strict=True)) for places in chosen]
+
+
+def seeds(n):
+    """Seeds of random cases: `n` of them, five times as many in `.ci/nightly`."""
+    return range(5 * n if "EXAMPLES" in os.environ else n)
 
 
 def _met(places):

@@ -81,6 +81,30 @@ def twin(model, folder):
     return load(folder / "model.tada")
 
 
+class AtEnd:
+    """A callback that calls `act(context, fitted)` at the end of each task of a fit; True stops the fit."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+        return self.act(context, fitted_estimator)
+
+    def teardown(self, estimator, context):
+        pass
+
+
+def ends_round(context, n):
+    """Whether a task of a fit is its n-th round."""
+    return context.task_name == "round" and context.task_id + 1 == n
+
+
 def run_script(script, timeout=300, **environment):
     """Run Python code in a process of its own; what it prints."""
     done = subprocess.run(

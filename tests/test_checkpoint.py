@@ -16,8 +16,9 @@ from sklearn.linear_model import LogisticRegression
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, checkpoint, paper_settings, persist
-from tadaboost.commands import main
+from tadaboost.group import main
 
+from .reports import AtEnd, ends_round
 from .reports import mixed_data as data
 
 RULES = [
@@ -33,24 +34,14 @@ class Interrupted(Exception):
     """What stands for the end of a process."""
 
 
-class FailAt:
-    """A callback that ends the fit after some rounds, as nothing in `fit` expects."""
+def fail_at(n):
+    """A callback that ends the fit after n rounds, as nothing in `fit` expects."""
 
-    def __init__(self, n):
-        self.n = n
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, *args, **kwargs):
-        pass
-
-    def on_fit_task_end(self, estimator, context, **kwargs):
-        if context.task_name == "round" and context.task_id + 1 == self.n:
+    def act(context, _):
+        if ends_round(context, n):
             raise Interrupted
+
+    return AtEnd(act)
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +79,7 @@ def assert_same(model, other):
 def interrupted(n, rules, path, X, y, *weight, **validation):
     model = TAdaBoostClassifier(**{"n_estimators": 12, **rules}, checkpoint=path)
     with pytest.raises(Interrupted):
-        model.set_callbacks(FailAt(n)).fit(X, y, *weight, **validation)
+        model.set_callbacks(fail_at(n)).fit(X, y, *weight, **validation)
     return model
 
 
@@ -222,7 +213,7 @@ def test_a_warm_start_goes_on_with_what_is_longer(path):
     model = TAdaBoostClassifier(n_estimators=4, warm_start=True, checkpoint=path).fit(X, y)
     tadaboost.save(model, path.with_name("4.tada"))
     with pytest.raises(Interrupted):
-        model.set_params(n_estimators=12).set_callbacks(FailAt(8)).fit(X, y)
+        model.set_params(n_estimators=12).set_callbacks(fail_at(8)).fit(X, y)
     assert tadaboost.load(path).n_iter_ == 7
     # In a new process: from what was saved, or from nothing.
     saved = tadaboost.load(path.with_name("4.tada")).set_params(n_estimators=12)
@@ -246,7 +237,7 @@ def test_a_warm_start_with_another_parameter_is_no_checkpoint_of_another_fit(pat
     X, y = data()
     one = goes_on_slower(3).fit(X, y)
     with pytest.raises(Interrupted):
-        goes_on_slower(3, path).set_callbacks(FailAt(6)).fit(X, y)
+        goes_on_slower(3, path).set_callbacks(fail_at(6)).fit(X, y)
     plain = TAdaBoostClassifier(n_estimators=9, learning_rate=0.1, checkpoint=path)
     for other in (plain, goes_on_slower(2, path)):
         with pytest.raises(

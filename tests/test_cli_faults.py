@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line and mistakes: one line on standard error, exit code 1 for bad data, 2 for wrong usage."""
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -150,6 +153,44 @@ def test_a_report_is_not_written_over_or_as_a_model(run, fitted, folder):
     line = error_line(run("fit", "data.csv", "--target", "y", "--report", "other.tada", code=1))
     assert line == "other.tada: a report is a page, and .tada is for models; name it .html"
     assert (folder / "other.tada").read_bytes() == (folder / fitted).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "fault"),
+    [
+        ("--report", "r.html.gz", "a report is a page"),
+        ("--model", "m.tada.gz", "a model is a kind of its own"),
+    ],
+)
+def test_a_name_that_promises_another_kind_of_file_is_refused_before_a_fit(run, folder, option, name, fault):
+    line = error_line(run("fit", "data.csv", "--target", "y", option, name, code=1))
+    right = name.removesuffix(".gz")[1:]
+    assert line == f"{name}: {fault}, and .gz is for compressed files; name it {right}"
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
+
+
+def test_predictions_in_a_file_named_gz_are_compressed(run, fitted):
+    run("predict", fitted, "data.csv", "--output", "plain.csv")
+    run("predict", fitted, "data.csv", "--output", "p.csv.gz")
+    assert gzip.decompress(Path("p.csv.gz").read_bytes()) == Path("plain.csv").read_bytes()
+    for name, kind in {"p.parquet": "Parquet files", "p.tada.gz": "models"}.items():
+        assert f"and .{name.split('.')[1]} is for {kind}; name it .csv" in error_line(
+            run("predict", fitted, "data.csv", "--output", name, code=1)
+        )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "data.csv", "--target", "y", "--report"),
+        ("fit", "data.csv", "--target", "y", "--model"),
+        ("predict", "data.tada", "data.csv", "--output"),
+        ("study", "data.csv", "--target", "y", "--output"),
+    ],
+)
+def test_an_empty_name_of_a_file_is_refused(run, command):
+    *_, line = run(*command, "", code=2).stderr.splitlines()
+    assert line == f"Error: Invalid value for '{command[-1]}': is empty; name a file, or leave the option out"
 
 
 @pytest.mark.parametrize("damage", ["cut", "foreign", "empty", "folder", "absent"])

@@ -14,6 +14,8 @@ from tadaboost import TAdaBoostClassifier, load, paper_settings, save
 from tadaboost.losses import margin, tempered_exp_loss
 from tadaboost.measures import clipped_sum
 
+from .pairs import pairs
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 STEPS = [
     {"leaf_values": "theorem_a", "leveraging": "closed"},
@@ -78,9 +80,9 @@ def check_inequalities(model, X, y):
     assert (risk <= bound * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("steps", STEPS, ids=lambda steps: "-".join(map(str, steps.values())))
-@pytest.mark.parametrize("clip", [False, True])
-@pytest.mark.parametrize("t", [-1.0, 0.0, 0.6, 1.0, 1.1])
+@pytest.mark.parametrize(
+    ("t", "clip", "steps"), pairs([-1.0, 0.0, 0.6, 1.0, 1.1], [False, True], STEPS), ids=str
+)
 def test_records_are_true_and_12_and_13_hold(X_y, tmp_path, t, clip, steps):
     X, y = X_y
     model = fitted(X, y, t, clip, steps)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, constraints
-from tadaboost.commands import main
+from tadaboost.group import main
 
 NAMES = ["town", "up", "down", "free"]
 

@@ -13,6 +13,7 @@ import pytest
 
 from tadaboost import TAdaBoostClassifier, _core
 
+from .pairs import pairs
 from .shards import EPS, TS, grower_of, move, random_table, shard_of, split, states, sums_of, table_of
 
 # Accuracy. `condition` is how many EPS one rounding of each operand can move the result by.
@@ -217,9 +218,7 @@ def with_log_weights(t, positive, target):
     return shard, np.column_stack([np.ones(n), shard.log_weights(), y])
 
 
-@pytest.mark.parametrize("t", TS)
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("light", [-1.0, -4.0, -9.5, -12.0])
+@pytest.mark.parametrize(("t", "sign", "light"), pairs(TS, [1, -1], [-1.0, -4.0, -9.5, -12.0]))
 def test_values_are_exact_where_one_class_is_light(t, sign, light):
     """At t > 1 the start, from mean weights, may lie where single weights are infinite already."""
     rng = np.random.default_rng(14)

@@ -16,6 +16,8 @@ from tadaboost.corrective import correct
 from tadaboost.losses import tempered_exp_loss
 from tadaboost.measures import normalize, relative_entropy
 
+from .pairs import seeds
+
 TEMPERATURES = [0.0, 0.05, 0.3, 0.5, 0.8, 0.999, 1 - 1e-12, 1.0]
 
 
@@ -42,7 +44,7 @@ def mean_edges(p, t, u, weight):
 
 @pytest.mark.parametrize("t", TEMPERATURES)
 def test_all_past_edges_are_zero_after_every_round(t):
-    for seed in range(20):
+    for seed in seeds(8):
         H, y, weight = game(seed)
         run = boost(H, y, t, weight, "corrective")
         assert run.stop_reason == "rounds"
@@ -104,8 +106,8 @@ def test_the_coefficients_equal_those_of_40_digits(t):
 @pytest.mark.parametrize("margin", [0.0, 0.1])
 @pytest.mark.parametrize("t", TEMPERATURES)
 def test_the_loss_is_never_above_that_of_single_steps_nor_the_bound(t, margin):
-    for seed in range(24):
-        H, y, weight = game(seed, rows=int(5 + seed % 20))
+    for seed in seeds(8):
+        H, y, weight = game(seed, rows=5 + 3 * seed % 20)
         run = boost(H, y, t, weight, "corrective", margin)
         loss = np.zeros(len(H))  # a run that ends early has no loss left
         loss[: len(run.loss)] = run.loss
@@ -372,7 +374,7 @@ def test_a_hypothesis_that_abstains_gets_nothing_and_changes_nothing(margin):
 @pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
 def test_a_hypothesis_gets_a_coefficient_where_its_mean_edge_is_above_the_margin(t, rule):
     seen = set()
-    for seed in range(20):
+    for seed in seeds(8):
         H, y, weight = game(seed)
         run = boost(H, y, t, weight, rule, 0.2)
         before = np.vstack([weight / weight.sum(), run.p[:-1]])
@@ -407,7 +409,7 @@ def test_at_1_the_exact_step_with_a_margin_is_that_of_adaboost_rho():
 @pytest.mark.parametrize("rule", ["closed", "exact", "unit", "corrective"])
 @pytest.mark.parametrize("t", [0.0, 0.5, 0.8, 1.0])
 def test_the_loss_bounds_the_share_of_rows_up_to_the_margin(t, rule):
-    for seed in range(20):
+    for seed in seeds(8):
         H, y, weight = game(seed)
         H = 0.3 * H if rule == "unit" else H
         run = boost(H, y, t, weight, rule, 0.15)
@@ -419,7 +421,7 @@ def test_the_loss_bounds_the_share_of_rows_up_to_the_margin(t, rule):
 
 @pytest.mark.parametrize("t", TEMPERATURES)
 def test_corrective_steps_with_a_margin_leave_no_edge_above_it(t):
-    for seed in range(20):
+    for seed in seeds(8):
         H, y, weight = game(seed)
         run = boost(H, y, t, weight, "corrective", 0.1)
         if run.stop_reason == "rounds":

@@ -190,11 +190,11 @@ def test_the_best_round_is_the_last_of_every_attribute(rules, n_classes):
 )
 def test_scorers_of_scikit_learn_see_the_model_of_the_round(scoring, n_classes):
     (X, y), (X_val, y_val) = halves(n_classes)
-    model = TAdaBoostClassifier(n_estimators=30, early_stopping=True, n_iter_no_change=5, scoring=scoring)
+    model = TAdaBoostClassifier(n_estimators=12, early_stopping=True, n_iter_no_change=3, scoring=scoring)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     scores = [
         get_scorer(scoring)(TAdaBoostClassifier(n_estimators=j).fit(X, y), X_val, y_val)
-        for j in range(1, min(model.n_iter_ + 5, 30) + 1)
+        for j in range(1, min(model.n_iter_ + 3, 12) + 1)
     ]
     assert model.n_iter_ == 1 + int(np.argmax(scores))
 

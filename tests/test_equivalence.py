@@ -57,7 +57,7 @@ PARAMETER = {"direction": "monotonic_cst", "groups": "interaction_cst", "seed": 
 
 def fit(data, t, **parameters):
     # min_samples_leaf of naive counts multiplicity in floats: an odd limit keeps sums of gammas off it.
-    settings = {"n_estimators": 4, "learning_rate": 0.3, "min_samples_leaf": 3, **parameters}
+    settings = {"n_estimators": 3, "learning_rate": 0.3, "min_samples_leaf": 3, **parameters}
     ours = {PARAMETER.get(name, name): value for name, value in settings.items()}
     model = TAdaBoostClassifier(t, categorical_features=data.categorical or None, n_jobs=1, **ours)
     model.fit(data.X, data.y, sample_weight=data.w)

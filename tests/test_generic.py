@@ -26,6 +26,9 @@ from tadaboost.generic import output
 from tadaboost.losses import inverse_link, leaf_link, tempered_exp_loss
 from tadaboost.measures import clipped_sum
 
+from .pairs import pairs
+from .reports import AtEnd
+
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
 LINEAR = RidgeClassifier(alpha=100.0)
 TEMPERATURES = [-1.0, 0.0, 0.5, 0.999, 1.0, 1.2]
@@ -50,9 +53,9 @@ def outputs(model, X):
     return np.array([output(learner, X) for learner in model.estimators_])
 
 
-@pytest.mark.parametrize("leveraging", ["closed", "exact", "unit"])
-@pytest.mark.parametrize("t", TEMPERATURES)
-@pytest.mark.parametrize("estimator", [STUMP, LINEAR])
+@pytest.mark.parametrize(
+    ("estimator", "t", "leveraging"), pairs([STUMP, LINEAR], TEMPERATURES, ["closed", "exact", "unit"])
+)
 def test_the_rounds_are_algorithm_1_on_the_outputs_of_the_learners(X_y, estimator, t, leveraging):
     X, y = X_y
     model = fit(X, y, estimator, t=t, leveraging=leveraging)
@@ -298,23 +301,13 @@ def test_callbacks_see_a_model_of_the_rounds_so_far_and_may_stop(X_y):
     X, y = X_y
     seen = []
 
-    class StopAtThree:
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-            if context.task_name == "round":
-                seen.append(fitted_estimator.decision_function(X))
-            return len(seen) == 3
-
-        def teardown(self, estimator, context):
-            pass
+    def stop_at_three(context, fitted):
+        if context.task_name == "round":
+            seen.append(fitted.decision_function(X))
+        return len(seen) == 3
 
     model = TAdaBoostClassifier(estimator=STUMP, n_estimators=9, leveraging="closed", learning_rate=1.0)
-    model.set_callbacks(StopAtThree()).fit(X, y)
+    model.set_callbacks(AtEnd(stop_at_three)).fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (3, "callback")
     np.testing.assert_array_equal(list(model.staged_decision_function(X)), seen)
 
@@ -353,9 +346,9 @@ def test_learners_of_scikit_learn_lower_the_loss(X_y, estimator):
 
 @parametrize_with_checks(
     [
-        TAdaBoostClassifier(estimator=GaussianNB(), n_estimators=5),
+        TAdaBoostClassifier(estimator=GaussianNB(), n_estimators=3),
         TAdaBoostClassifier(
-            t=0.2, estimator=LINEAR, n_estimators=5, leveraging="closed", learning_rate=1.0, clip=True
+            t=0.2, estimator=LINEAR, n_estimators=3, leveraging="closed", learning_rate=1.0, clip=True
         ),
     ]
 )

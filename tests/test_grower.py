@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Growth (`_core.Grower`): best splits against a brute force, limits, policies, one tree over any shards."""
 
+import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from tadaboost import _core, tree
 from .naive import power_mean
 from .shards import (
     TS,
+    Table,
     grower_of,
     move,
     naive_histogram,
@@ -40,50 +43,67 @@ def rows_table(seed, n=30, levels=(4, 6), categorical=(), missing=0.2, kind="uni
     return table._replace(multiplicity=times, count=times.astype(np.uint64))
 
 
-def weighted(table, seed=0):
-    """Integer weights of the rows, and the root's histogram of them."""
-    q = np.random.default_rng(seed).integers(1, 1 << 20, table.n_rows) * (table.counts() > 0)
-    args = table.codes, table.n_codes, table.positive, q, table.counts()
-    return q, naive_histogram(*args)
+class Split(NamedTuple):
+    """A partition of rows, by what its children hold: left, then right."""
 
+    column: int
+    mass: list  # of the positive and the negative rows of each child
+    count: list
 
-def loss_of(table, q, rows, left, t):
-    """2 M_{t-1} over the two children; infinite where one is empty."""
-    total = 0.0
-    for side in (rows & left, rows & ~left):
-        a, b = (float(q[side & (table.positive == k)].sum()) for k in (True, False))
-        if a + b == 0:
+    def loss(self, t):
+        """2 M_{t-1} over the two children; infinite where one is empty."""
+        if min(map(sum, self.mass)) == 0:
             return math.inf
-        total += 2 * power_mean(a, b, t - 1)
-    return total
+        return sum(2 * power_mean(a, b, t - 1) for a, b in self.mass)
+
+    def admissible(self, min_count, min_mass, pure):
+        return (
+            min(self.count) >= max(1, min_count)
+            and min(map(sum, self.mass)) >= max(1, min_mass)
+            and (pure or min(map(min, self.mass)) > 0)
+        )
 
 
-def all_splits(table, rows):
-    """Every partition that some split makes, as (column, rows that go left)."""
-    for c, codes in enumerate(table.codes):
-        missing = codes == table.n_codes[c] - 1
-        levels = np.unique(codes[rows & ~missing])
-        if table.is_categorical[c]:
-            lefts = [
-                np.isin(codes, subset)
-                for size in range(len(levels) + 1)
-                for subset in itertools.combinations(levels, size)
-            ]
-        else:
-            lefts = [(codes <= v) & ~missing for v in levels]
-        for left in lefts:
-            yield c, left
-            yield c, left | missing
+class Problem(NamedTuple):
+    """A table, integer weights of its rows, and the root's histogram of them."""
+
+    table: Table
+    q: np.ndarray
+    histogram: np.ndarray
+
+    def split(self, column, left):
+        rows, positive = self.table.counts() > 0, self.table.positive
+        sides = rows & left, rows & ~left
+        mass = [[float(self.q[side & (positive == k)].sum()) for k in (True, False)] for side in sides]
+        return Split(column, mass, [int(self.table.counts()[side].sum()) for side in sides])
+
+    def all_splits(self):
+        """Every partition that some split makes."""
+        rows = self.table.counts() > 0
+        for c, codes in enumerate(self.table.codes):
+            missing = codes == self.table.n_codes[c] - 1
+            levels = np.unique(codes[rows & ~missing])
+            if self.table.is_categorical[c]:
+                lefts = [
+                    np.isin(codes, subset)
+                    for size in range(len(levels) + 1)
+                    for subset in itertools.combinations(levels, size)
+                ]
+            else:
+                lefts = [(codes <= v) & ~missing for v in levels]
+            for left in lefts:
+                yield self.split(c, left)
+                yield self.split(c, left | missing)
 
 
-def admissible(table, q, rows, left, min_count, min_mass, pure):
-    for side in (rows & left, rows & ~left):
-        a, b = (q[side & (table.positive == k)].sum() for k in (True, False))
-        if table.counts()[side].sum() < max(1, min_count) or a + b < max(1, min_mass):
-            return False
-        if not pure and min(a, b) == 0:
-            return False
-    return True
+@functools.cache  # tests at each t and limit have the same tables
+def problem(seed, *rules):
+    """A problem of random rows, and its splits."""
+    table = rows_table(seed, *rules)
+    q = np.random.default_rng(seed).integers(1, 1 << 20, table.n_rows) * (table.counts() > 0)
+    histogram = naive_histogram(table.codes, table.n_codes, table.positive, q, table.counts())
+    made = Problem(table, q, histogram)
+    return made, list(made.all_splits())
 
 
 def first_split(table, t, histogram, **policy):
@@ -102,23 +122,21 @@ def first_split(table, t, histogram, **policy):
 def test_the_split_is_the_best_of_all(levels, categorical, limits, t):
     for seed in range(4):
         kind, missing = ("unit", "whole")[seed % 2], (0.0, 0.3)[seed // 2 % 2]
-        table = rows_table(seed, 24, levels, categorical, missing, kind)
-        q, histogram = weighted(table, seed)
-        rows = table.counts() > 0
-        _, request = first_split(table, t, histogram, **limits)
-        min_mass = limits.get("min_leaf_mass", 0.0) * q.sum()
+        at, splits = problem(seed, 24, levels, categorical, missing, kind)
+        _, request = first_split(at.table, t, at.histogram, **limits)
+        min_mass = limits.get("min_leaf_mass", 0.0) * at.q.sum()
         rules = limits.get("min_count", 0), min_mass, limits.get("pure", True)
-        fine = [x for x in all_splits(table, rows) if admissible(table, q, rows, x[1], *rules)]
-        least = min((loss_of(table, q, rows, left, t) for _, left in fine), default=math.inf)
-        risk = 2 * power_mean(*(float(q[table.positive == k].sum()) for k in (True, False)), t - 1)
+        losses = [(x.loss(t), x.column) for x in splits if x.admissible(*rules)]
+        least = min((loss for loss, _ in losses), default=math.inf)
         if request is None:
-            assert not least < risk * (1 - TIE)
+            whole = (float(at.q[at.table.positive == k].sum()) for k in (True, False))
+            assert not least < 2 * power_mean(*whole, t - 1) * (1 - TIE)
             continue
         *_, column, goes_left, _ = request
-        left = goes_left[table.codes[column]] == 1
-        assert admissible(table, q, rows, left, *rules)
-        assert loss_of(table, q, rows, left, t) <= least * (1 + 2 * TIE)
-        assert column == min(c for c, x in fine if loss_of(table, q, rows, x, t) <= least * (1 + TIE / 2))
+        taken = at.split(column, goes_left[at.table.codes[column]] == 1)
+        assert taken.admissible(*rules)
+        assert taken.loss(t) <= least * (1 + 2 * TIE)
+        assert column == min(c for loss, c in losses if loss <= least * (1 + TIE / 2))
 
 
 def test_a_pure_child_is_weighed_exactly_just_above_t_1():
@@ -133,13 +151,10 @@ def test_a_pure_child_is_weighed_exactly_just_above_t_1():
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_the_sorted_scan_of_many_levels_is_the_best_of_all_subsets(missing, t):
     for seed in range(4):
-        table = rows_table(seed, 60, (10,), (0,), missing)
-        q, histogram = weighted(table, seed)
-        rows = np.ones(60, bool)
-        _, request = first_split(table, t, histogram)
-        left = request[4][table.codes[0]] == 1
-        least = min(loss_of(table, q, rows, x, t) for _, x in all_splits(table, rows))
-        assert loss_of(table, q, rows, left, t) <= least * (1 + 2 * TIE)
+        at, splits = problem(seed, 60, (10,), (0,), missing)
+        _, request = first_split(at.table, t, at.histogram)
+        taken = at.split(0, request[4][at.table.codes[0]] == 1)
+        assert taken.loss(t) <= min(x.loss(t) for x in splits) * (1 + 2 * TIE)
 
 
 def plain(columns, positive, weight=8, n_codes=None, categorical=()):

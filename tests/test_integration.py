@@ -27,8 +27,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from tadaboost import TemperedTreeClassifier, generic, rounds
+from tadaboost.base import n_threads_of
 
-from .reports import bits, data, make, twin
+from .reports import AtEnd, bits, data, ends_round, make, twin
 
 KINDS = pytest.mark.parametrize("n_classes", [2, 3])
 
@@ -78,25 +79,6 @@ def test_a_pipeline_transforms_frames_of_validation_rows(n_classes):
 # Callbacks and interrupts
 
 
-class Callback:
-    """Does something at the end of each task of a fit."""
-
-    def __init__(self, at_end):
-        self.at_end = at_end
-
-    def setup(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-        return self.at_end(context, fitted_estimator)
-
-    def teardown(self, estimator, context):
-        pass
-
-
 @KINDS
 def test_callbacks_show_progress_score_and_stop(n_classes, capfd):
     X, y = data(n_classes)
@@ -104,9 +86,9 @@ def test_callbacks_show_progress_score_and_stop(n_classes, capfd):
     def stop_at_four(context, fitted):
         assert fitted.n_iter_ == len(fitted.trees_)
         assert len(fitted.predict(X)) == len(X)
-        return context.task_name == "round" and context.task_id == 3
+        return ends_round(context, 4)
 
-    model = make().set_callbacks(Callback(stop_at_four)).fit(X, y)
+    model = make().set_callbacks(AtEnd(stop_at_four)).fit(X, y)
     assert (model.n_iter_, model.stop_reason_) == (4, "callback")
     assert bits(model) == bits(make(n_estimators=4).fit(X, y))
     monitor = ScoringMonitor(scoring="accuracy")
@@ -133,7 +115,7 @@ def test_an_interrupt_goes_through_and_leaves_no_half_model_and_no_leak(n_classe
     model = make(estimator=estimator, early_stopping=True, n_jobs=2, random_state=0).fit(X, y)
 
     def interrupt(context, fitted):
-        if context.task_name == "round" and context.task_id == 2:
+        if ends_round(context, 3):
             signal.raise_signal(signal.SIGINT)
 
     def runs():
@@ -142,7 +124,7 @@ def test_an_interrupt_goes_through_and_leaves_no_half_model_and_no_leak(n_classe
 
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            model.set_callbacks(Callback(interrupt)).fit(X, y)
+            model.set_callbacks(AtEnd(interrupt)).fit(X, y)
         with pytest.raises(NotFittedError, match="not fitted yet"):
             model.predict(X)
     assert not {"trees_", "estimators_", "rounds_"} & set(vars(model))
@@ -156,7 +138,7 @@ def test_an_interrupt_goes_through_and_leaves_no_half_model_and_no_leak(n_classe
 def test_an_interrupt_may_end_the_fit_with_the_rounds_so_far(n_classes, early_stopping, tmp_path):
     X, y = data(n_classes)
 
-    class KeepOnInterrupt(Callback):  # as the notes of TAdaBoostClassifier have it
+    class KeepOnInterrupt(AtEnd):  # as the notes of TAdaBoostClassifier have it
         def setup(self, estimator, context):
             self.pressed = False
             self.before = signal.signal(signal.SIGINT, lambda *_: setattr(self, "pressed", True))
@@ -165,7 +147,7 @@ def test_an_interrupt_may_end_the_fit_with_the_rounds_so_far(n_classes, early_st
             signal.signal(signal.SIGINT, self.before)
 
     def press_at_three(context, fitted):
-        if context.task_name == "round" and context.task_id == 2:
+        if ends_round(context, 3):
             signal.raise_signal(signal.SIGINT)
         return keep.pressed
 
@@ -270,6 +252,7 @@ def test_memory_maps_and_read_only_arrays_are_taken(n_classes, tmp_path):
         parallel = joblib.Parallel(n_jobs=2, max_nbytes=1)  # whose workers get memory maps
         fits = parallel(joblib.delayed(clone(model).fit)(X, y) for _ in range(2))
         assert all(bits(fit) == bits(model) for fit in fits)
+        assert parallel(joblib.delayed(n_threads_of)(None) for _ in range(2)) == [1, 1]
     joblib.dump(model, tmp_path / "model")
     frozen = joblib.load(tmp_path / "model", mmap_mode="r")  # the arrays of its trees are memory maps
     np.testing.assert_array_equal(frozen.predict_proba(X), model.predict_proba(X))

@@ -232,9 +232,8 @@ def test_a_weight_is_a_repetition_and_zero_is_absence(t):
 @pytest.mark.parametrize("t", [0.0, 0.9, 1.1])
 def test_the_order_of_rows_does_not_matter(t):
     X, y = table()
-    assert shape(naive.boost(X, y, t, categorical=(2,))) == shape(
-        naive.boost(X[::-1], y[::-1], t, categorical=(2,))
-    )
+    one, other = (naive.boost(X[::way], y[::way], t, categorical=(2,), n_estimators=5) for way in (1, -1))
+    assert shape(one) == shape(other)
 
 
 @pytest.mark.parametrize("t", [-1.0, 0.0, 0.5, 0.9, 1.0, 1.1])
@@ -242,7 +241,7 @@ def test_the_order_of_rows_does_not_matter(t):
 def test_weights_are_the_tempered_exponential_of_the_clipped_margin(t, leveraging):
     X, y = table()
     margin = [0.0] * len(y)
-    for r in naive.boost(X, y, t, categorical=(2,), leveraging=leveraging):
+    for r in naive.boost(X, y, t, categorical=(2,), leveraging=leveraging, n_estimators=5):
         for leaf in (k for k in r["nodes"] if k["feature"] < 0):
             for i in leaf["rows"]:
                 margin[i] += r["alpha"] * y[i] * leaf["value"]

@@ -9,6 +9,7 @@ import pytest
 
 from tadaboost import _core
 
+from .pairs import pairs
 from .shards import (
     EPS,
     TS,
@@ -60,12 +61,17 @@ def test_histograms_of_all_nodes_equal_the_naive_loop(n, dtype, kind, n_threads)
         assert np.array_equal(shard.histogram(node), want)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-@pytest.mark.parametrize("kind", ["unit", "whole"])
-@pytest.mark.parametrize(("n_columns", "exponent"), [(3, 30), (11, 20), (11, 30), (70, 20)])
-def test_histograms_of_large_nodes_equal_the_naive_loop(n_columns, exponent, kind, dtype, n_threads):
+SIZES = [(3, 30), (11, 20), (11, 30), (70, 20)]
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "dtype", "n_threads"),
+    pairs(SIZES, ["unit", "whole"], [np.uint8, np.uint16], [1, 2]),
+    ids=str,
+)
+def test_histograms_of_large_nodes_equal_the_naive_loop(size, kind, dtype, n_threads):
     """At 2^30 a row a cell needs two words, whose counts run over at 65536 rows; 70 columns go in parts."""
+    n_columns, exponent = size
     rng = np.random.default_rng(1)
     n = 300_000 if exponent == 30 else 60_000
     n_codes = np.resize([2, 256, 40, 3, 200, 7, 2, 16, 256, 5, 9], n_columns)

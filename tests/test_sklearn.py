@@ -9,22 +9,27 @@ from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, paper_setting
 
 SETTINGS = [
     TAdaBoostClassifier(),
-    TAdaBoostClassifier(t=1.2, n_estimators=5, leveraging="closed", leaf_values="theorem_a"),
-    TAdaBoostClassifier(t=-0.5, n_estimators=5, clip=True, learning_rate=1.0),
-    TAdaBoostClassifier(t=0.8, n_estimators=5, leveraging="exact", growth="heaviest", record_weights=True),
-    TAdaBoostClassifier(n_estimators=5, leaf_values="canonical", max_bins=7, max_leaf_nodes=None, n_jobs=2),
+    TAdaBoostClassifier(t=1.2, n_estimators=3, leveraging="closed", leaf_values="theorem_a"),
+    TAdaBoostClassifier(t=-0.5, n_estimators=3, clip=True, learning_rate=1.0),
+    TAdaBoostClassifier(t=0.8, n_estimators=3, leveraging="exact", growth="heaviest", record_weights=True),
+    TAdaBoostClassifier(n_estimators=3, leaf_values="canonical", max_bins=7, max_leaf_nodes=None, n_jobs=2),
     TAdaBoostClassifier(
-        t=1.0, n_estimators=5, class_weight="balanced", max_depth=2, min_leaf_mass=0.02, leaf_ridge=0.0
+        t=1.0, n_estimators=3, class_weight="balanced", max_depth=2, min_leaf_mass=0.02, leaf_ridge=0.0
     ),
-    TAdaBoostClassifier(**paper_settings(t=0.6)).set_params(n_estimators=5),
+    TAdaBoostClassifier(**paper_settings(t=0.6)).set_params(n_estimators=3),
     # Without a draw by position, for which no weight is a repetition.
     TAdaBoostClassifier(
-        early_stopping=True, validation_fraction=None, scoring="accuracy", warm_start=True, learning_rate=1.0
+        n_estimators=10,
+        early_stopping=True,
+        validation_fraction=None,
+        scoring="accuracy",
+        warm_start=True,
+        learning_rate=1.0,
     ),
     # A share of rows so near to 1 that the draw leaves out none, for then no weight would be a repetition.
     TAdaBoostClassifier(
         t=0.7,
-        n_estimators=5,
+        n_estimators=3,
         colsample=0.5,
         subsample=1 - 1e-12,
         interaction_cst="pairwise",

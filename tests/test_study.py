@@ -18,9 +18,9 @@ from sklearn.model_selection import StratifiedKFold
 
 from tadaboost import TAdaBoostClassifier as Classifier
 from tadaboost import paper_settings, study, studyfigures
+from tadaboost.group import main
 from tadaboost.reader import DataError
 from tadaboost.study import Cell, Domain, Store
-from tadaboost.study_commands import main
 
 BOTH = (False, True)
 
@@ -282,7 +282,7 @@ def test_another_seed_gives_other_folds(folder):
 
 
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(folder):
-    long = (*FAST[:4], "0,0.3,0.6,0.9,1,1.1", *FAST[5:-1], "60", "--jobs", "1")
+    long = (*FAST[:4], "0,0.3,0.6,0.9,1,1.1", *FAST[5:-1], "30", "--jobs", "1")
     killed = command(*long, "--output", "killed", start_new_session=True)
     store, deadline = folder / "killed" / "store", time.monotonic() + 60
     while len(list(store.glob("*.npy"))) < 2 and time.monotonic() < deadline:
@@ -311,14 +311,14 @@ def test_a_kept_cell_of_which_a_bit_has_changed_is_made_again(folder):
 
 
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(folder):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # enough for cells, not for cells.csv
-
-    first = command(*FAST, "--jobs", "1", "--output", "out", preexec_fn=limit)
-    _, errors = first.communicate()
-    assert first.returncode == 1
-    assert errors.splitlines()[-1].startswith("Error: ")
-    assert "out/cells.csv: cannot be written: File too large" in errors.splitlines()[-1]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))  # enough for cells, not for cells.csv
+    try:
+        last = invoke(*FAST, "--jobs", "1", "--output", "out", code=1).splitlines()[-1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert last.startswith("Error: ")
+    assert "out/cells.csv: cannot be written: File too large" in last
     assert not (folder / "out" / "cells.csv").exists()
     invoke(*FAST, "--jobs", "1", "--output", "out")
     invoke(*FAST, "--jobs", "1", "--output", "whole")

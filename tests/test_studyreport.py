@@ -121,9 +121,9 @@ def test_flat_or_zero_curves_can_be_drawn():
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_png_of_the_same_panels_is_the_same_every_time(results):
     panels = studyreport.groups(results, reproduce.clips)[0].panels
-    first = studyfigures.png([panels, panels[:3]])
+    first = studyfigures.png([panels[:2], panels[:1]])
     assert first[:4] == b"\x89PNG"
-    assert first == studyfigures.png([panels, panels[:3]])
+    assert first == studyfigures.png([panels[:2], panels[:1]])
 
 
 def test_the_page_refers_to_nothing_outside_and_escapes_names(page):

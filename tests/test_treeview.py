@@ -15,8 +15,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, load
-from tadaboost.commands import main
 from tadaboost.displays import TreeDisplay
+from tadaboost.group import main
 from tadaboost.treeview import export_text
 
 

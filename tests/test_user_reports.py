@@ -23,8 +23,8 @@ from sklearn.utils import get_tags
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, save
-from tadaboost.commands import main
 from tadaboost.displays import TreeDisplay
+from tadaboost.group import main
 from tadaboost.treeview import export_text
 
 from .reports import NAMES, RULES, bits, data, every_kind, every_kind_with, make, run_script, trees_of, twin

@@ -6,6 +6,8 @@ The scalar, projection and boosting vectors are read by the tests of `calculus`,
 what is compared is which rows go where. A node's number says in which order the leaves were split.
 """
 
+import hashlib
+import os
 import subprocess
 import sys
 
@@ -108,11 +110,18 @@ def test_every_vector_is_tested():
     assert NOT_APPLICABLE == {}
 
 
-@pytest.mark.slow
+# SHA-256 of the check and the vectors with which it passed; it takes half a minute and uses nothing of ours.
+CHECKED = "0f706914d81db554bf0e517c9178af359ff3c90694267dd2241350a6231a1b82"
+
+
 def test_the_vectors_survive_their_own_check_by_brute_force():
     script = oracle.VECTORS.parent / "selfcheck.py"
     if not script.exists():
         pytest.skip("the check of the vectors is not beside the repository")
+    files = [script, *sorted(oracle.VECTORS.glob("*.json"))]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    if digest == CHECKED and "EXAMPLES" not in os.environ:  # which `.ci/nightly` sets
+        return
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
 

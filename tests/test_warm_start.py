@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 import tadaboost
 from tadaboost import TAdaBoostClassifier, paper_settings
 
+from .reports import AtEnd, ends_round, trees_of
 from .reports import mixed_data as data
-from .reports import trees_of
 
 RULES = [
     {},
@@ -148,26 +148,9 @@ def test_other_rows_or_classes_are_refused(estimator):
 
 
 def test_a_fit_that_a_callback_stopped_goes_on():
-    class StopAt:
-        """Stops the fit after some rounds."""
-
-        def __init__(self, n):
-            self.n = n
-
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, *args, **kwargs):
-            pass
-
-        def on_fit_task_end(self, estimator, context, **kwargs):
-            return context.task_id + 1 >= self.n if context.task_name == "round" else None
-
     X, y = data()
-    model = make({}, n_estimators=10, warm_start=True).set_callbacks(StopAt(4))
+    stop = AtEnd(lambda context, _: ends_round(context, 4))
+    model = make({}, n_estimators=10, warm_start=True).set_callbacks(stop)
     assert (model.fit(X, y).n_iter_, model.stop_reason_) == (4, "callback")
     model.set_callbacks().fit(X, y)
     assert bits(model) == bits(make({}, n_estimators=10).fit(X, y))

@@ -5,7 +5,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tadaboost.classifier import TAdaBoostClassifier, paper_settings
+    from tadaboost.classifier import TAdaBoostClassifier
+    from tadaboost.paper import paper_settings
     from tadaboost.persist import ModelFileError, load, save
     from tadaboost.single import TemperedTreeClassifier
     from tadaboost.tree import Tree
@@ -28,7 +29,7 @@ _HOME = {
     "TemperedTreeClassifier": "single",
     "Tree": "tree",
     "load": "persist",
-    "paper_settings": "classifier",
+    "paper_settings": "paper",
     "save": "persist",
 }
 

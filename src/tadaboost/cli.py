@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entry of the command `tadaboost`: exit codes, and what to install when the extra is missing.
 
-The commands stand in `commands.py`, which needs click, rich, polars and jinja2; this module must work
-without them.
+The commands need click, rich, polars and jinja2; this module must work without them.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import NoReturn
 
 _EXTRA = ("click", "rich", "polars", "jinja2", "markupsafe")
 
@@ -19,14 +19,9 @@ def main() -> None:
     try:
         import click
 
-        from tadaboost.study_commands import main as commands
+        from tadaboost.group import main as commands
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRA:
-            raise
-        sys.exit(f'tadaboost: the command line needs {missing}; run: pip install "tadaboost[cli]"')
-    except KeyboardInterrupt:  # the imports take a second
-        sys.exit(130)
+        _lacks(error)
     if sys.stdout is None:  # closed by the caller, as is stderr below: what is written is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # until the process ends
     if sys.stderr is None:
@@ -42,9 +37,19 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        _lacks(error)
     except OSError as error:  # of output alone; the commands say the rest themselves
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit would complain
         if not isinstance(error, BrokenPipeError):  # else the reader of our output has had enough
             sys.exit(f"Error: standard output: {error.strerror}")
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _lacks(error: ModuleNotFoundError) -> NoReturn:
+    """Exit with the line that says what to install, or raise the error if it is not about the extra."""
+    missing = (error.name or "").partition(".")[0]
+    if missing not in _EXTRA:
+        raise error
+    sys.exit(f'tadaboost: the command line needs {missing}; run: pip install "tadaboost[cli]"')

@@ -8,8 +8,8 @@ import csv
 import datetime
 import difflib
 import functools
+import gzip
 import itertools
-import json
 import os
 import sys
 import warnings
@@ -24,16 +24,14 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table as Grid
-from rich.text import Text
 
 import tadaboost
-from tadaboost import columns, outcome
+from tadaboost import columns, outcome, terminal
 from tadaboost.aside import write_aside
 from tadaboost.evaluate import Estimate, cross_validate
+from tadaboost.group import main
 from tadaboost.reader import DataError, Table, read_table, shown
-from tadaboost.report import by_round, importances, percent, render_report
-from tadaboost.treeview import export_text, view
+from tadaboost.report import render_report
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,12 +43,12 @@ _ABOUT_COLUMNS: dict[str, tuple[str, ...]] = {
     "monotonic_cst": (),
     "interaction_cst": ("pairwise", "no_interactions"),
 }
+_MEANINGS = {".tada": "models", ".gz": "compressed files", ".parquet": "Parquet files"}
 _READERS: tuple[Callable[[str], object], ...] = (
     int,
     float,
     {"true": True, "false": False, "none": None}.__getitem__,
 )
-_MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -89,10 +87,11 @@ def one_line_errors() -> Iterator[None]:
         raise click.ClickException("not enough memory for this data") from None
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(tadaboost.__version__, prog_name="tadaboost")
-def main() -> None:
-    """Boosted trees with a temperature: fit a model to a CSV or Parquet file, and predict with it."""
+def named(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Refuse an empty text as the name of a file."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("is empty; name a file, or leave the option out")
+    return value
 
 
 def _fit_options(command: Command) -> Command:
@@ -127,8 +126,18 @@ def _fit_options(command: Command) -> Command:
             help="Of the folds and the model.",
         ),
         click.option("--jobs", type=click.IntRange(min=1), help="Threads; as a rule every CPU there is."),
-        click.option("--model", metavar="M.tada", help="Where to write the model; DATA.tada if not said."),
-        click.option("--report", metavar="R.html", help="Where to write the report; DATA.html if not said."),
+        click.option(
+            "--model",
+            metavar="M.tada",
+            callback=named,
+            help="Where to write the model; DATA.tada if not said.",
+        ),
+        click.option(
+            "--report",
+            metavar="R.html",
+            callback=named,
+            help="Where to write the report; DATA.html if not said.",
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     ]
     for option in reversed(options):
@@ -201,17 +210,23 @@ def demo(**options: Any) -> None:
 @main.command()
 @click.argument("model_path", metavar="MODEL.tada")
 @click.argument("data")
-@click.option("--output", metavar="P.csv", help="CSV file to write; as a rule standard output.")
+@click.option(
+    "--output",
+    metavar="P.csv",
+    callback=named,
+    help="CSV file to write, compressed if its name ends with .gz; as a rule standard output.",
+)
 @click.option("--proba", is_flag=True, help="Write a probability for each class, too.")
 def predict(model_path: str, data: str, output: str | None, proba: bool) -> None:
     """Predict every row of DATA with the model in MODEL.tada.
 
     Columns are matched by name; others, the target too, are ignored.
     """
+    zipped = output is not None and output.lower().endswith(".gz")
     with one_line_errors():
         if output is not None and output != "-":
             _refuse_to_destroy(Path(output), {data: "the data", model_path: "the model"})
-            _refuse_name_of_model(Path(output), "predictions are CSV", ".csv")
+            _refuse_name(Path(output[:-3] if zipped else output), "predictions are CSV", ".csv")
         model = _load(model_path)
         table = read_table(data)
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
@@ -226,7 +241,8 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
         if output is None or output == "-":
             click.echo(text, nl=False)  # bytes: UTF-8 whatever the terminal speaks
         else:
-            write_aside(Path(output), lambda path: path.write_bytes(text))
+            content = gzip.compress(text, mtime=0) if zipped else text
+            write_aside(Path(output), lambda path: path.write_bytes(content))
 
 
 @main.command()
@@ -245,11 +261,11 @@ def inspect(model_path: str, tree: int | None, as_json: bool) -> None:
     with one_line_errors():
         model = _load(model_path)
         if tree is not None:
-            _show_tree(model, tree)
+            terminal.show_tree(model, tree)
         elif as_json:
-            _echo_json(_described(model))
+            terminal.echo_json(terminal.described(model))
         else:
-            _show(model)
+            terminal.show(model)
 
 
 def _settings(
@@ -340,15 +356,17 @@ def _refuse_to_destroy(path: Path, read: dict[str, str]) -> None:
             raise DataError(f"{path} is {what}; writing there would destroy it, so name another file")
 
 
-def _refuse_name_of_model(path: Path, what: str, suffix: str) -> None:
-    """Raise DataError where something else would take the name of a model, or its place."""
-    if path.suffix.lower() == ".tada":
-        raise DataError(f"{path}: {what}, and .tada is for models; name it {suffix}")
+def _refuse_name(path: Path, what: str, suffix: str) -> None:
+    """Raise DataError where a file would have the name of something else, a model say, or take its place."""
+    found = path.suffix.lower()
+    if found in _MEANINGS and found != suffix:
+        raise DataError(f"{path}: {what}, and {found} is for {_MEANINGS[found]}; name it {suffix}")
 
 
 def _check_places(settings: Settings) -> None:
     """Find out before a long fit, not after it, that a file cannot be written where it is to go."""
-    _refuse_name_of_model(settings.report, "a report is a page", ".html")
+    _refuse_name(settings.report, "a report is a page", ".html")
+    _refuse_name(settings.model, "a model is a kind of its own", ".tada")
     for path in settings.files().values():
         if path.is_dir():
             raise DataError(f"{path}: is a folder; name a file")
@@ -390,7 +408,11 @@ def _fit(
     page = render_report(model, estimate, y, sample_weight=rows, train_error=errors, date=today)
     write_aside(settings.model, lambda path: tadaboost.save(model, path))
     write_aside(settings.report, lambda path: path.write_text(page, "utf-8"))
-    _tell(model, y, rows, estimate, settings)
+    if settings.as_json:
+        said = {name: value for name, value in terminal.described(model).items() if name != "rounds"}
+        terminal.echo_json({"model": str(settings.model), "report": str(settings.report)} | said)
+    else:
+        terminal.tell(model, y, rows, (settings.model, settings.report))
 
 
 def _train(
@@ -464,138 +486,3 @@ def _is_whole(model: Any) -> bool:
         )
     except (LookupError, TypeError, AttributeError):
         return False
-
-
-def _tell(
-    model: Any,
-    y: NDArray[np.generic],
-    rows: NDArray[np.float64] | None,
-    estimate: Estimate | None,
-    settings: Settings,
-) -> None:
-    """Print what `fit` did."""
-    if settings.as_json:
-        _echo_json(
-            {"model": str(settings.model), "report": str(settings.report)}
-            | {name: value for name, value in _described(model).items() if name != "rounds"}
-        )
-        return
-    table = model.table_
-    used = len(table["columns"])
-    console = _console()
-    console.print(Text(f"{table['file']}: {table['rows']} rows, {used} columns used, {model.n_iter_} rounds"))
-    if estimate is not None:
-        weights = np.ones(len(y)) if rows is None else rows
-        baseline = 1 - max(weights[y == label].sum() for label in model.classes_) / weights.sum()
-        _show_estimate(console, table["estimate"])
-        console.print(f"Always the more frequent class: error {percent(float(baseline))}.")
-    console.print(Text(f"Model   {settings.model}\nReport  {settings.report}"))
-
-
-def _show_estimate(console: Console, estimate: dict[str, Any]) -> None:
-    console.print(f"{estimate['folds']}-fold cross-validation, ± one standard error:")
-    grid = Grid.grid(padding=(0, 2))
-    error, loss, auc = estimate["error"], estimate["log_loss"], estimate["auc"]
-    grid.add_row("  error", f"{percent(error['mean'])} ± {percent(error['se'])}")
-    grid.add_row("  log loss", f"{loss['mean']:.4f} ± {loss['se']:.4f}")
-    grid.add_row("  AUC", f"{auc['mean']:.4f} ± {auc['se']:.4f}")
-    console.print(grid)
-
-
-def _show(model: Any) -> None:
-    """Print what a model is."""
-    table, console = model.table_, _console()
-    rule = f" {table['target']['positive']}" if table["target"]["positive"] else ""
-    console.print(
-        Text(f"Fitted to {table['file']}: {table['rows']} rows, target {table['target']['name']}{rule}")
-    )
-    console.print(Text(f"Classes: {', '.join(map(str, model.classes_.tolist()))}"))
-    if table["weight"]:
-        console.print(Text(f"Weights: {table['weight']}"))
-    console.print(Text(f"Rounds: {model.n_iter_} ({model.stop_reason_})"))
-    if table["estimate"]:
-        _show_estimate(console, table["estimate"])
-    kinds = {rule["name"]: rule["kind"] for rule in table["columns"]}
-    ranked = importances(model)
-    more = f", the first {_MOST_LISTED} of {len(ranked)}" if len(ranked) > _MOST_LISTED else ""
-    _print_grid(
-        console,
-        f"Columns by importance{more}",
-        ("column", "read as", "importance"),
-        [(name, kinds.get(name, ""), f"{value:.3f}") for name, value in ranked[:_MOST_LISTED]],
-    )
-    if table["left_out"]:
-        pairs = [(out["name"], out["reason"]) for out in table["left_out"]]
-        _print_grid(console, "Columns left out", ("column", "why"), pairs)
-    picked = np.unique(np.linspace(0, len(model.rounds_) - 1, 8).round().astype(int))
-    names, by_name = ("train_error", "loss", "codensity_min", "codensity_max"), by_round(model)
-    rows = [(str(i + 1), *(f"{by_name[name][i]:.4g}" for name in names)) for i in picked]
-    hardest = ", each number that of the hardest class" if len(model.classes_) > 2 else ""
-    _print_grid(console, f"Some rounds{hardest}", ("round", *names), rows)
-    parameters = [(name, repr(value)) for name, value in sorted(model.get_params().items())]
-    _print_grid(console, "Settings", ("parameter", "value"), parameters)
-
-
-def _show_tree(model: Any, index: int) -> None:
-    """Print the trees of a round: one, or one a class."""
-    if index >= model.n_iter_:
-        raise click.UsageError(f"--tree {index}: the trees are 0 to {model.n_iter_ - 1}")
-    days = " in days since 1970-01-01"
-    names = [rule["name"] + days * (rule["kind"] == "date") for rule in model.table_["columns"]]
-    for label in model.classes_.tolist() if len(model.classes_) > 2 else [model.classes_[-1]]:
-        seen = view(model, index, label, names)
-        of = f"Tree {index} (round {index + 1} of {model.n_iter_})"
-        click.echo(f"{of}, coefficient {seen.alpha:.6g}, values above 0 speak for {label}:")
-        click.echo(export_text(model, index, label=label, feature_names=names))
-
-
-def _print_grid(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    grid = Grid(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-    )
-    for name in head:
-        grid.add_column(name, overflow="fold", header_style="dim")
-    for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))  # Text: brackets in a name are no markup
-    console.print()
-    console.print(grid)
-
-
-def _described(model: Any) -> dict[str, Any]:
-    """Everything that `inspect --json` says."""
-    rounds = {name: model.rounds_[name].tolist() for name in model.rounds_.dtype.names}
-    return {
-        **model.table_,
-        "classes": model.classes_.tolist(),
-        "n_iter": model.n_iter_,
-        "stop_reason": model.stop_reason_,
-        "importances": dict(importances(model)),
-        "settings": model.get_params(),
-        "rounds": rounds,
-    }
-
-
-def _echo_json(value: object) -> None:
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """Make a value that JSON can hold: NaN and infinity, which it lacks, become null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
-
-
-def _console() -> Console:
-    # As wide as needed where no terminal sets a limit: programs read lines, not pages.
-    return (
-        Console(highlight=False, soft_wrap=True)
-        if sys.stdout.isatty()
-        else Console(width=10_000, highlight=False)
-    )

@@ -415,12 +415,8 @@ class TreeDisplay(_Display):
         Parameters
         ----------
         estimator : fitted TAdaBoostClassifier or TemperedTreeClassifier
-        index : int, default=0
-            Which round's tree; -1 is the last.
-        label : one of the model's classes, optional
-            With more than two: whose tree, of "this class or not".
-        feature_names : sequence of str, optional
-            Names for the columns; those of `fit` by default.
+        index, label, feature_names
+            As in `treeview.export_text`.
         ax : matplotlib Axes, optional
             The letters shrink to fit it. By default a new figure, as large as the tree needs.
 
@@ -430,10 +426,8 @@ class TreeDisplay(_Display):
 
         Raises
         ------
-        IndexError
-            If there is no such round.
-        ValueError
-            If there are more than two classes and `label` is none of them, or the number of names is wrong.
+        IndexError, ValueError
+            As in `treeview.export_text`.
         """
         seen = treeview.view(estimator, index, label, feature_names)
         title = "" if seen.label is None else f"values above 0 speak for {treeview.cut(repr(seen.label))}"

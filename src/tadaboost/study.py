@@ -33,7 +33,8 @@ from sklearn.model_selection import StratifiedKFold
 import tadaboost
 from tadaboost import _core, columns, outcome
 from tadaboost.aside import remove_leftovers, write_aside
-from tadaboost.classifier import TAdaBoostClassifier, paper_settings
+from tadaboost.classifier import TAdaBoostClassifier
+from tadaboost.paper import paper_settings
 from tadaboost.reader import DataError, Table, shown
 from tadaboost.significance import PValues, holm, paired_tests, verdict
 
@@ -50,8 +51,8 @@ OUTCOMES = ("better", "equivalent", "worse")
 MEASURES = ("train_error", "test_error", "codensity_min", "codensity_max", "n_off", "n_nonfinite")
 # Modules that only use or show finished cells: a change there makes no cell stale.
 _NO_MAKERS = (
-    {"cli", "commands", "study_commands", "reproduce", "significance", "aside", "evaluate"}
-    | {"charts", "report", "studyfigures", "studyreport", "persist", "displays", "treeview"}
+    {"cli", "group", "commands", "terminal", "study_commands", "reproduce", "significance", "aside"}
+    | {"evaluate", "charts", "report", "studyfigures", "studyreport", "persist", "displays", "treeview"}
 )  # fmt: skip
 _VALUES_A_NODE = 30  # what a distinct value of a column costs a tree, in rows: from timings, for the bar
 

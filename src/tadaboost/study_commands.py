@@ -31,7 +31,8 @@ from tadaboost import reproduce as paper
 from tadaboost import study as protocol
 from tadaboost import studyfigures, studyreport
 from tadaboost.aside import remove_leftovers, write_aside
-from tadaboost.commands import main, one_line_errors
+from tadaboost.commands import named, one_line_errors
+from tadaboost.group import main
 from tadaboost.reader import DataError, read_table, shown
 from tadaboost.significance import PValues
 from tadaboost.study import Cell, Domain
@@ -70,7 +71,12 @@ def _options(output: str) -> Callable[[Any], Any]:
         ),
         click.option("--jobs", type=click.IntRange(min=1), help="Processes; as a rule one a CPU."),
         click.option(
-            "--output", default=output, metavar="DIR", show_default=True, help="Where the results go."
+            "--output",
+            default=output,
+            metavar="DIR",
+            show_default=True,
+            callback=named,
+            help="Where the results go.",
         ),
     ]
 
