@@ -83,16 +83,16 @@ def flatten(trees: list[Tree]) -> FlatTrees:
 
 
 def unflatten(flat: FlatTrees) -> list[Tree]:
-    """Cut the arrays into trees again; the inverse of `flatten`."""
+    """Cut the arrays into trees again; the inverse of `flatten`. The trees are views of a copy."""
+    own = FlatTrees._make(np.array(array) for array in flat)
     trees = []
-    for first, last in pairwise(flat.tree_start.tolist()):
-        nodes, offsets = slice(first, last), flat.category_start[first : last + 1]
+    for first, last in pairwise(own.tree_start.tolist()):
+        nodes, offsets = slice(first, last), own.category_start[first : last + 1]
         trees.append(
             Tree(
-                flat.feature[nodes].copy(), flat.threshold[nodes].copy(), flat.left[nodes].copy(),
-                flat.right[nodes].copy(), flat.value[nodes].copy(), flat.missing_left[nodes].copy(),
-                flat.is_categorical[nodes].copy(), flat.categories[offsets[0] : offsets[-1]].copy(),
-                offsets - offsets[0], flat.mass[nodes].copy(), flat.gain[nodes].copy(),
+                own.feature[nodes], own.threshold[nodes], own.left[nodes], own.right[nodes], own.value[nodes],
+                own.missing_left[nodes], own.is_categorical[nodes], own.categories[offsets[0] : offsets[-1]],
+                offsets - offsets[0], own.mass[nodes], own.gain[nodes],
             )
         )  # fmt: skip  # field by field: many small trees are made here
     return trees
