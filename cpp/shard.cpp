@@ -209,15 +209,14 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
     });
   }
   // Each part has rows of one class and a histogram of its own; the sums are the same whoever adds them.
-  std::vector<std::vector<std::uint64_t>> part(2 * parts);
-  pool_.run(part.size(), [&](std::size_t chunk) {
+  std::vector<std::uint64_t> words(parts * out.words.size());  // here: a thread of the pool may not throw
+  pool_.run(2 * parts, [&](std::size_t chunk) {
     const std::size_t k = chunk % 2, j = chunk / 2;
-    part[chunk].assign(half, 0);
     add_rows(node.begin[k] + j * n_rows_of[k] / parts, node.begin[k] + (j + 1) * n_rows_of[k] / parts, 0,
-             n_bundles, {{part[chunk].data(), half}, out.is_packed});
+             n_bundles, {{words.data() + chunk * half, half}, out.is_packed});
   });
-  for (std::size_t chunk = 0; chunk < part.size(); ++chunk)
-    for (std::size_t i = 0; i < half; ++i) class_words(chunk % 2)[i] += part[chunk][i];
+  for (std::size_t j = 0; j < parts; ++j)
+    for (std::size_t i = 0; i < 2 * half; ++i) out.words[i] += words[j * 2 * half + i];
 }
 
 // Adds rows [first, last) of the row order, all of one class, to the cells of that class.
