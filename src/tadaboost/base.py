@@ -110,8 +110,10 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return settings
 
     def _start(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Check everything, learn levels and classes, and give the run that will make the model."""
-        self._validate_params()
+        """Check the data, learn levels and classes, and give the run that will make the model.
+
+        The caller has checked the parameters.
+        """
         table = frame.open_table(X)
         labels = target.check_labels(y)
         check_consistent_length(table, labels)

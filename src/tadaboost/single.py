@@ -85,6 +85,7 @@ class TemperedTreeClassifier(TemperedClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree; parameters and errors as in `TAdaBoostClassifier.fit`."""
+        self._validate_params()
         self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
         self._forests()
         return self
