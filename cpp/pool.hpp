@@ -17,7 +17,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -57,7 +56,7 @@ class Crew {
     threads_.reserve(n_workers);
     try {
       for (std::size_t i = 0; i < n_workers; ++i) threads_.emplace_back([this] { loop(); });
-    } catch (const std::system_error&) {  // no more threads to be had: the work only takes longer
+    } catch (const std::exception&) {  // no more threads or memory to be had: the work only takes longer
     }
   }
 
