@@ -14,11 +14,12 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -55,7 +56,7 @@ class Crew {
     threads_.reserve(n_workers);
     try {
       for (std::size_t i = 0; i < n_workers; ++i) threads_.emplace_back([this] { loop(); });
-    } catch (const std::system_error&) {  // no more threads to be had: the work only takes longer
+    } catch (const std::exception&) {  // no more threads or memory to be had: the work only takes longer
     }
   }
 
@@ -94,6 +95,7 @@ class Crew {
     const Clock::time_point now = Clock::now();
     const auto per_chunk = (end - start) / static_cast<Clock::rep>(std::max<std::size_t>(n_own, 1));
     balance.note(per_chunk * static_cast<Clock::rep>(n_chunks - n_own), now - end, now);
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
@@ -104,8 +106,14 @@ class Crew {
   // Returns the number of chunks that this thread did.
   std::size_t work() {
     std::size_t n = 0;
-    for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_chunks_; ++n)
-      call_(context_, i);
+    for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_chunks_; ++n) {
+      try {
+        call_(context_, i);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        error_ = std::current_exception();
+      }
+    }
     return n;
   }
 
@@ -139,6 +147,7 @@ class Crew {
   void* context_ = nullptr;
   void (*call_)(void*, std::size_t) = nullptr;
   std::size_t n_chunks_ = 0;
+  std::exception_ptr error_;          // what a chunk threw, for the caller of run
   std::vector<std::thread> threads_;  // last: they start with the rest in place
 };
 
@@ -156,7 +165,8 @@ class Pool {
 
   std::size_t n_threads() const { return n_threads_; }
 
-  // Calls f(chunk) for chunk = 0 .. n_chunks-1, each once; returns when all are done. f must not throw.
+  // Calls f(chunk) for chunk = 0 .. n_chunks-1, each once; returns when all are done, or throws what
+  // one of them threw (no memory, say), when no thread is at any.
   template <class F>
   void run(std::size_t n_chunks, F&& f) {
     if (n_threads_ == 1 || n_chunks <= 1 || balance_.alone(Clock::now())) {

@@ -209,7 +209,7 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
     });
   }
   // Each part has rows of one class and a histogram of its own; the sums are the same whoever adds them.
-  std::vector<std::uint64_t> words(parts * out.words.size());  // here: a thread of the pool may not throw
+  std::vector<std::uint64_t> words(parts * out.words.size());
   pool_.run(2 * parts, [&](std::size_t chunk) {
     const std::size_t k = chunk % 2, j = chunk / 2;
     add_rows(node.begin[k] + j * n_rows_of[k] / parts, node.begin[k] + (j + 1) * n_rows_of[k] / parts, 0,

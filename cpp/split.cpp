@@ -268,7 +268,9 @@ class Search {
     thread_local Candidates out;
     thread_local Runs runs;
     thread_local std::vector<float> loss;
-    out.size = 0;
+    out.size = 0;  // a call that ran out of memory may have left some
+    runs.runs.clear();
+    runs.size = 0;
     std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns and the ends of their candidates
     const auto finish = [&](const Terms& terms) {
       loss.resize(std::max(loss.size(), out.size));

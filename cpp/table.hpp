@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <vector>
 
 #include "pool.hpp"
@@ -25,22 +24,13 @@ struct Buffer {
 
 inline std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// Runs f(task, worker) for every task; a worker runs one task at a time, so it can own scratch memory. What f
-// throws reaches the caller (a pool's work must not throw).
+// Runs f(task, worker) for every task; a worker runs one task at a time, so it can own scratch memory.
 template <class F>
 void run_tasks(Pool& pool, std::size_t n_tasks, F&& f) {
   std::atomic<std::size_t> next{0};
-  std::vector<std::exception_ptr> errors(pool.n_threads());
   pool.run(std::min(pool.n_threads(), n_tasks), [&](std::size_t worker) {
-    try {
-      for (std::size_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;)
-        f(task, worker);
-    } catch (...) {
-      errors[worker] = std::current_exception();
-    }
+    for (std::size_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;) f(task, worker);
   });
-  for (const auto& error : errors)
-    if (error) std::rethrow_exception(error);
 }
 
 // The rows that count: all of them, or a list.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory stays flat over many fits and predictions, in a process of its own."""
 
+import os
 import subprocess
 import sys
 
@@ -52,3 +53,54 @@ def test_300_fits_and_10000_predictions_leave_memory_flat():
     # The codes of the rows alone are 32 kB a fit, 9.6 MB in 300; 200 bytes a prediction would be 2 MB.
     assert of_fits < 4e6
     assert of_predictions < 2e6
+
+
+# Growth in a child of a fork, with little more memory than there is; then again with all of it.
+TIGHT = """
+import os, resource, sys
+import numpy as np
+from tadaboost import TAdaBoostClassifier, _core
+
+rng = np.random.default_rng(0)
+X = rng.integers(0, 40, (3_000, 300)).astype(np.float32)
+y = X[:, 0] + X[:, 1] > 39
+grow = _core.grow
+
+def score(n_jobs):
+    model = TAdaBoostClassifier(n_estimators=1, max_leaf_nodes=4, n_jobs=n_jobs)
+    return model.fit(X, y).decision_function(X)
+
+def grow_within(n_bytes):
+    def tight(*arguments):
+        now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + n_bytes, resource.RLIM_INFINITY))
+        try:
+            return grow(*arguments)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return tight
+
+want = score(1)
+failed = 0
+for kib in 0, 1_000, 1_200, 1_400, 1_600:
+    child = os.fork()
+    if child == 0:
+        _core.grow, status = grow_within(1024 * kib), 0
+        try:
+            score(2)
+        except MemoryError:
+            status = 1
+        _core.grow = grow
+        os._exit(status if np.array_equal(score(2), want) else 2)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) < 2, (kib, status)
+    failed += os.WEXITSTATUS(status)
+assert failed > 0
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and limits its address space")
+def test_growth_without_memory_is_a_memory_error_that_leaves_nothing_behind():
+    """Memory from the system is asked for early, so that it is refused in the threads as well."""
+    few = {"MALLOC_ARENA_MAX": "1", "MALLOC_TOP_PAD_": "0", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    subprocess.run([sys.executable, "-c", TIGHT], check=True, env=os.environ | few, timeout=120)
