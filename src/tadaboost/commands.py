@@ -226,7 +226,7 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
     with one_line_errors():
         if output is not None and output != "-":
             _refuse_to_destroy(Path(output), {data: "the data", model_path: "the model"})
-            _refuse_name(Path(output[:-3] if zipped else output), "predictions are CSV", ".csv")
+            _refuse_name(Path(output), "predictions are CSV", ".csv", zipped)
         model = _load(model_path)
         table = read_table(data)
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
@@ -356,9 +356,9 @@ def _refuse_to_destroy(path: Path, read: dict[str, str]) -> None:
             raise DataError(f"{path} is {what}; writing there would destroy it, so name another file")
 
 
-def _refuse_name(path: Path, what: str, suffix: str) -> None:
+def _refuse_name(path: Path, what: str, suffix: str, zipped: bool = False) -> None:
     """Raise DataError where a file would have the name of something else, a model say, or take its place."""
-    found = path.suffix.lower()
+    found = (path.with_suffix("") if zipped else path).suffix.lower()
     if found in _MEANINGS and found != suffix:
         raise DataError(f"{path}: {what}, and {found} is for {_MEANINGS[found]}; name it {suffix}")
 

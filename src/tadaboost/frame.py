@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import decimal
 import numbers
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
@@ -69,6 +70,14 @@ class _Cells(NamedTuple):
         return set(self.kind_of.values())
 
 
+def _refuse_equal_names(X: Any) -> None:
+    """Name a column that is there twice, which narwhals would do in several lines."""
+    names = list(X.columns if hasattr(X, "iloc") else getattr(X, "column_names", ()))
+    twice = next((name for name, n in Counter(names).items() if n > 1), None)
+    if twice is not None:
+        raise ValueError(f"X has two columns named {twice!r}; give each column a name of its own")
+
+
 def open_table(X: object) -> Table:
     """Check that X is a two-dimensional table with rows and columns; an array, or a narwhals frame.
 
@@ -89,6 +98,7 @@ def open_table(X: object) -> Table:
     if nw.dependencies.is_polars_lazyframe(X):
         raise TypeError("X is a lazy frame; call its collect() first")
     if nw.dependencies.is_into_dataframe(X):
+        _refuse_equal_names(X)
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
         for count, what in zip(frame.shape, ("sample", "feature"), strict=True):
             if count == 0:  # scikit-learn's words for it
