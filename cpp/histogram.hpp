@@ -75,7 +75,7 @@ struct Bundle;  // see bundles.hpp
 
 // Adds (weight, count) to cell start[c] + code, for rows of one class and the columns of these bundles.
 // Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of
-// the shard. Trusts rows and codes (checked when the shard was made); never throws.
+// the shard. Trusts rows and codes (checked when the shard was made); throws for want of memory alone.
 template <class Code>
 void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
                    View<const std::uint32_t> rows, View<const std::uint32_t> weight, std::size_t first,

@@ -63,10 +63,11 @@ Shard::Shard(View<const Code> codes, Layout layout, View<const std::uint8_t> pos
   if (!unit_) take_multiplicities(multiplicity, count);
   if (merges && whole_ && total_count_ < (std::uint64_t{1} << 32)) merge_alike(table);
   const std::size_t n = first_.empty() ? order_.size() : first_.size() - 1;
-  bundles_ = plain_bundles(layout_);
   if constexpr (sizeof(Code) == 1) {
     bundles_ = find_bundles({table.by_column.data(), table.by_column.size()}, layout_, n);
     if (bundles_.size() < layout_.n_columns()) table.bundle(bundles_, n, pool_);
+  } else {
+    bundles_ = plain_bundles(layout_);
   }
   state_.assign(n, first_state(s_));
   if (!is_quick(s_)) weight_.assign(n, 1.0);

@@ -126,3 +126,14 @@ def move(shard, leaves, value, alpha=1.0, clip=np.inf, most=0.0):
     ids, value = np.array(leaves, np.int32), np.array(value, np.float64)
     exponents = [_core.exact_exponent(4096.0 * np.exp(min(600.0, k * most))) for k in (1.0, 3.0)]
     return shard.step(ids, value, alpha, clip, *exponents), exponents
+
+
+def moved_shard(table, column, last_left, exponent, n_threads=1):
+    """A shard after a step at t = 0, where weights 1 - c are exact; the fixed-point weights of its rows."""
+    shard = shard_of(table, 0.0, n_threads)
+    shard.begin_tree(0)
+    split(shard, table, 0, 1, column, last_left)
+    move(shard, [1, 2], [0.25, -0.625], most=1.0)
+    shard.begin_tree(exponent)
+    value = np.where(table.codes[column] <= last_left, 0.25, -0.625)
+    return shard, 2.0**exponent * (1.0 - np.where(table.positive, value, -value)) * table.times()

@@ -15,6 +15,7 @@ from .shards import (
     TS,
     cells_by_row,
     move,
+    moved_shard,
     naive_histogram,
     random_table,
     shard_of,
@@ -86,13 +87,7 @@ def test_histograms_of_large_nodes_equal_the_naive_loop(size, kind, dtype, n_thr
     if kind == "whole":
         times = rng.integers(0, 3, n).astype(np.float64)
         table = table._replace(multiplicity=times, count=times.astype(np.uint64))
-    shard = shard_of(table, 0.0, n_threads)  # at t = 0 a weight is 1 - c: exact here
-    shard.begin_tree(0)
-    split(shard, table, 0, 1, 2, 10)
-    move(shard, [1, 2], [0.25, -0.625], most=1.0)
-    shard.begin_tree(exponent)
-    value = np.where(table.codes[2] <= 10, 0.25, -0.625)
-    fixed = 2.0**exponent * (1.0 - np.where(table.positive, value, -value)) * table.times()
+    shard, fixed = moved_shard(table, 2, 10, exponent, n_threads)
     rows = np.ones(n, bool)
     for node in range(2):
         if node == 1:
