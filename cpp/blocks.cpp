@@ -26,13 +26,33 @@ TADA_INLINE double stepped_log(double l, double c, double s) {
   return x > 0.0 ? on : on_again;
 }
 
-// How the state is read; the closed forms are the same function where a power is a root or a product.
-enum class Form { kLog, kLogAtOne, kPower, kSame, kSquare, kRoot };
+// The power e = x^(1/s) as a product: of `times` times x, its root or the root of that. 0 times: it is none.
+struct Product {
+  int roots, times;
+};
+constexpr int kMostTimes = 15;
+
+Product product_of(double s) {
+  for (int roots = 0; roots <= 2; ++roots) {
+    const double times = std::ldexp(1.0 / s, roots), whole = std::nearbyint(times);
+    // t is rounded, by 2^-54 where it is near 1: 1 / s is as near to a whole number as it can be.
+    if (whole >= 1.0 && whole <= kMostTimes && std::fabs(times - whole) <= (0x1p-52 + 0x1p-53 / s) * times)
+      return {roots, static_cast<int>(whole)};
+  }
+  return {0, 0};
+}
+
+// How the state is read; the closed forms are the same function where a power is a product, of the state, its
+// root or the root of that.
+enum class Form { kLog, kLogAtOne, kPower, kSame, kSquare, kProduct, kOfRoots, kOfFourthRoots };
 
 Form form_of(double s) {
   if (s == 0.0) return Form::kLogAtOne;
   if (!is_power(s)) return Form::kLog;
-  return s == 1.0 ? Form::kSame : s == 0.5 ? Form::kSquare : s == 2.0 ? Form::kRoot : Form::kPower;
+  if (s == 1.0 || s == 0.5) return s == 1.0 ? Form::kSame : Form::kSquare;
+  const Product product = product_of(s);
+  if (product.times == 0) return Form::kPower;
+  return product.roots == 0 ? Form::kProduct : product.roots == 1 ? Form::kOfRoots : Form::kOfFourthRoots;
 }
 
 // Calls f with the form as a type: f(std::integral_constant<Form, form>).
@@ -49,17 +69,30 @@ TADA_INLINE void with_form(double s, F f) {
       return f(std::integral_constant<Form, Form::kSame>());
     case Form::kSquare:
       return f(std::integral_constant<Form, Form::kSquare>());
-    case Form::kRoot:
-      return f(std::integral_constant<Form, Form::kRoot>());
+    case Form::kProduct:
+      return f(std::integral_constant<Form, Form::kProduct>());
+    case Form::kOfRoots:
+      return f(std::integral_constant<Form, Form::kOfRoots>());
+    case Form::kOfFourthRoots:
+      return f(std::integral_constant<Form, Form::kOfFourthRoots>());
   }
 }
 
+// x times itself, by squares; without a branch, so that a loop over it is vector code.
+TADA_INLINE double product(double x, int times) {
+  const double x2 = x * x, x4 = x2 * x2, x8 = x4 * x4;
+  const double odd = times & 1 ? x : 1.0, two = times & 2 ? x2 : 1.0, four = times & 4 ? x4 : 1.0;
+  return (odd * two) * (four * (times & 8 ? x8 : 1.0));
+}
+
 template <Form form>
-TADA_INLINE double weight_of(double state, double s) {
+TADA_INLINE double weight_of(double state, double s, int times) {
   if constexpr (form == Form::kLog || form == Form::kLogAtOne) return fast::exp(state);
   if constexpr (form == Form::kSame) return state;
   if constexpr (form == Form::kSquare) return state * state;
-  if constexpr (form == Form::kRoot) return __builtin_sqrt(state);
+  if constexpr (form == Form::kProduct) return product(state, times);
+  if constexpr (form == Form::kOfRoots) return product(__builtin_sqrt(state), times);
+  if constexpr (form == Form::kOfFourthRoots) return product(__builtin_sqrt(__builtin_sqrt(state)), times);
   return fast::exp(fast::log(state) / s);  // off: log 0 = -inf and s > 0
 }
 
@@ -97,6 +130,8 @@ double state_cap(double s) {
 
 }  // namespace
 
+bool is_quick(double s) { return is_power(s) && product_of(s).times > 0; }
+
 double log_weight_cap(double s) { return 600.0 / (s > 0.0 ? 1.0 + s : 1.0); }
 
 double log_weight(double state, double s) { return is_power(s) ? fast::log(state) / s : state; }
@@ -105,8 +140,9 @@ double stepped(double l, double c, double s) { return s == 0.0 ? l - c : stepped
 
 TADA_CLONES
 void weight_block(const double* state, std::size_t n, double s, double* e) {
+  const int times = product_of(s).times;
   with_form(s, [&](auto form) __attribute__((always_inline)) {
-    for (std::size_t i = 0; i < n; ++i) e[i] = weight_of<form()>(state[i], s);
+    for (std::size_t i = 0; i < n; ++i) e[i] = weight_of<form()>(state[i], s, times);
   });
 }
 
@@ -114,10 +150,11 @@ TADA_CLONES
 void step_block(const double* state, const double* c, std::size_t n, double s, double* moved, double* e,
                 double* e_power) {
   const double cap = state_cap(s);
+  const int times = product_of(s).times;
   with_form(s, [&](auto form) __attribute__((always_inline)) {
     for (std::size_t i = 0; i < n; ++i) {
       moved[i] = moved_state<form()>(state[i], c[i], s, cap);
-      e[i] = weight_of<form()>(moved[i], s);
+      e[i] = weight_of<form()>(moved[i], s, times);
       const double power = power_of<form()>(moved[i], s);
       e_power[i] = e[i] > 0.0 ? e[i] * power : 0.0;
     }
@@ -128,10 +165,11 @@ TADA_CLONES
 void trial_block(const double* state, std::size_t n, double c, double s, double slope_cap, double* e,
                  double* slope) {
   const double cap = state_cap(s);
+  const int times = product_of(s).times;
   with_form(s, [&](auto form) __attribute__((always_inline)) {
     for (std::size_t i = 0; i < n; ++i) {
       const double moved = moved_state<form()>(state[i], c, s, cap);
-      e[i] = weight_of<form()>(moved, s);
+      e[i] = weight_of<form()>(moved, s, times);
       const double power = power_of<form()>(moved, s);
       const double steep = power > 0.0 ? e[i] / power : 0.0;
       slope[i] = steep < slope_cap ? steep : slope_cap;

@@ -19,7 +19,7 @@ constexpr std::size_t kBlock = 256;
 inline bool is_power(double s) { return s >= 0.0625 || s <= -0.0625; }
 inline double first_state(double s) { return is_power(s) ? 1.0 : 0.0; }
 inline double off_state(double s) { return is_power(s) ? 0.0 : -fast::kInf; }  // a state for s > 0 only
-inline bool is_quick(double s) { return s == 1.0 || s == 0.5 || s == 2.0; }  // e is a root or a product of x
+bool is_quick(double s);  // e is made of x by products and square roots
 double log_weight(double state, double s);
 
 // Log weights are kept at or below this, so that e^(2-t) and sums of it stay finite.
