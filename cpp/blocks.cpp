@@ -33,8 +33,9 @@ struct Product {
 constexpr int kMostTimes = 15;
 
 Product product_of(double s) {
-  for (int roots = 0; roots <= 2; ++roots) {
-    const double times = std::ldexp(1.0 / s, roots), whole = std::nearbyint(times);
+  double times = 1.0 / s;
+  for (int roots = 0; roots <= 2; ++roots, times *= 2.0) {
+    const double whole = (times + fast::kRound) - fast::kRound;
     // t is rounded, by 2^-54 where it is near 1: 1 / s is as near to a whole number as it can be.
     if (whole >= 1.0 && whole <= kMostTimes && std::fabs(times - whole) <= (0x1p-52 + 0x1p-53 / s) * times)
       return {roots, static_cast<int>(whole)};
@@ -123,10 +124,7 @@ TADA_INLINE double power_of(double state, double s) {
   return state;
 }
 
-double state_cap(double s) {
-  const double l = log_weight_cap(s);
-  return is_power(s) ? fast::exp(s * l) : l;
-}
+double state_cap(double s) { return state_of(log_weight_cap(s), s); }
 
 }  // namespace
 
@@ -135,6 +133,8 @@ bool is_quick(double s) { return is_power(s) && product_of(s).times > 0; }
 double log_weight_cap(double s) { return 600.0 / (s > 0.0 ? 1.0 + s : 1.0); }
 
 double log_weight(double state, double s) { return is_power(s) ? fast::log(state) / s : state; }
+
+double state_of(double log_weight, double s) { return is_power(s) ? fast::exp(s * log_weight) : log_weight; }
 
 double stepped(double l, double c, double s) { return s == 0.0 ? l - c : stepped_log(l, c, s); }
 

@@ -21,6 +21,7 @@ inline double first_state(double s) { return is_power(s) ? 1.0 : 0.0; }
 inline double off_state(double s) { return is_power(s) ? 0.0 : -fast::kInf; }  // a state for s > 0 only
 bool is_quick(double s);  // e is made of x by products and square roots
 double log_weight(double state, double s);
+double state_of(double log_weight, double s);
 
 // Log weights are kept at or below this, so that e^(2-t) and sums of it stay finite.
 double log_weight_cap(double s);

@@ -24,7 +24,9 @@ void Grower::begin(Histogram root, Pool& pool) {
   n_leaves_ = 1;
   node.kept = column_rules_.at_root();
   nodes_.push_back(node);
-  add_leaf(0, std::move(root), pool);
+  std::vector<Leaf> leaves;
+  leaves.push_back({0, 0.0, {}, std::move(root)});
+  add_leaves(std::move(leaves), false, pool);
 }
 
 void Grower::set_groups(std::vector<Columns> groups) {
@@ -71,24 +73,34 @@ void Grower::hand_down(const GrownNode& node, GrownNode* child) const {
   child[direction > 0 ? 1 : 0].bounds.low = middle;
 }
 
-void Grower::add_leaf(std::int32_t node, Histogram histogram, Pool& pool) {
-  const GrownNode& grown = nodes_[static_cast<std::size_t>(node)];
-  Leaf leaf{node, risk_of(grown), {}, {}};
-  leaf.split.loss = INFINITY;
-  if (may_split(grown)) {
-    const NodeRules rules{
-        column_rules_.allowed(static_cast<std::size_t>(node), grown.kept, layout_.n_columns()), direction_,
-        grown.bounds};
-    leaf.split =
-        best_split(layout_, histogram, grown.positive, grown.negative, limits_, rules, estimate_, pool);
+// Finds the best split of each; subtract: the histogram of the second is still to be taken from that of the
+// first.
+void Grower::add_leaves(std::vector<Leaf> leaves, bool subtract, Pool& pool) {
+  std::vector<NodeToSplit> nodes;
+  std::vector<Leaf*> searched;
+  for (Leaf& leaf : leaves) {
+    const GrownNode& grown = nodes_[static_cast<std::size_t>(leaf.node)];
+    leaf.risk = risk_of(grown);
+    leaf.split.loss = INFINITY;
+    if (!may_split(grown)) continue;
+    nodes.push_back(
+        {leaf.histogram,
+         grown.positive,
+         grown.negative,
+         {column_rules_.allowed(static_cast<std::size_t>(leaf.node), grown.kept, layout_.n_columns()),
+          direction_, grown.bounds}});
+    searched.push_back(&leaf);
   }
-  // Best growth wants a real fall of the risk; the paper's policy accepts a split that leaves it as it is.
-  const double noise = kTie * leaf.risk, gain = leaf.risk - leaf.split.loss;
-  if (policy_.heaviest ? gain >= -noise : gain > noise) {
-    leaf.histogram = std::move(histogram);
-    open_.push_back(std::move(leaf));
-  } else {
-    spare_.push_back(std::move(histogram));
+  const auto difference = subtract ? Difference{&leaves[0].histogram, &leaves[1].histogram} : Difference{};
+  std::vector<Split> splits = best_splits(layout_, nodes, limits_, estimate_, pool, difference);
+  for (std::size_t i = 0; i < splits.size(); ++i) searched[i]->split = std::move(splits[i]);
+  for (Leaf& leaf : leaves) {
+    // Best growth wants a real fall of the risk; the paper's policy accepts a split that leaves it as it is.
+    const double noise = kTie * leaf.risk, gain = leaf.risk - leaf.split.loss;
+    if (policy_.heaviest ? gain >= -noise : gain > noise)
+      open_.push_back(std::move(leaf));
+    else
+      spare_.push_back(std::move(leaf.histogram));
   }
 }
 
@@ -159,13 +171,13 @@ bool Grower::next(Request& request) {
 void Grower::supply(Histogram built, Pool& pool) {
   const std::int32_t small = built_, large = other_;
   built_ = other_ = -1;
-  if (large >= 0) {
-    parent_ -= built;
-    add_leaf(large, std::move(parent_), pool);
-  } else {
+  std::vector<Leaf> leaves;
+  if (large >= 0)
+    leaves.push_back({large, 0.0, {}, std::move(parent_)});
+  else
     spare_.push_back(std::move(parent_));
-  }
-  add_leaf(small, std::move(built), pool);
+  leaves.push_back({small, 0.0, {}, std::move(built)});
+  add_leaves(std::move(leaves), large >= 0, pool);
 }
 
 std::vector<std::int32_t> Grower::leaves() const {

@@ -71,7 +71,7 @@ class Grower {
   double risk_of(const GrownNode& node) const;
   bool may_split(const GrownNode& node) const;
   void hand_down(const GrownNode& node, GrownNode* child) const;
-  void add_leaf(std::int32_t node, Histogram histogram, Pool& pool);
+  void add_leaves(std::vector<Leaf> leaves, bool subtract, Pool& pool);
   std::size_t choose() const;
 
   Layout layout_;

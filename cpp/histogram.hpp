@@ -52,9 +52,11 @@ struct Histogram {
   Cell operator[](std::size_t i) const {
     return is_packed ? unpacked(words[i]) : Cell{words[2 * i], words[2 * i + 1]};
   }
-  Histogram& operator-=(const Histogram& o) {
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] -= o.words[i];
-    return *this;
+  // Subtracts cells [begin, end) of each class.
+  void take(const Histogram& o, std::size_t begin, std::size_t end) {
+    const std::size_t half = words.size() / 2, width = is_packed ? 1 : 2;
+    for (std::size_t first : {std::size_t{0}, half})
+      for (std::size_t i = first + width * begin; i < first + width * end; ++i) words[i] -= o.words[i];
   }
 };
 

@@ -126,20 +126,35 @@ Bracket bracket_of(const LeafSums& p, const LeafSums& n, double s, double ridge,
   return b;
 }
 
-// The root when all rows of a class have its mean weight.
-double two_weights(const LeafSums& p, const LeafSums& n, double s, double ridge, Bracket b) {
-  const double lp = fast::log(p.weight / p.multiplicity), ln = fast::log(n.weight / n.multiplicity);
-  for (int i = 0; i < kPasses; ++i) {
-    const double mp = p.multiplicity > 0.0 ? stepped(lp, b.v, s) : -INFINITY;
-    const double mn = n.multiplicity > 0.0 ? stepped(ln, -b.v, s) : -INFINITY;
-    const double ep = p.multiplicity * fast::exp(mp), en = n.multiplicity * fast::exp(mn);
-    // e^t = e / e^s, and 0 where the weight is off.
-    const double p_slope = ep > 0.0 ? ep * fast::exp(-s * mp) : 0.0,
-                 n_slope = en > 0.0 ? en * fast::exp(-s * mn) : 0.0;
-    b.advance(ep - en - ridge * b.v, odds_step(ep, p_slope, en, n_slope, ridge, b.v, s), 1e-15);
-    if (b.done) break;
+// Roots as they would be if all rows of a class had its mean weight, from the brackets' v, for all leaves
+// together.
+void start_from_means(const LeafTable& table, double s, double ridge, std::vector<Bracket>& leaves) {
+  const std::size_t n = table.size();
+  std::vector<double> state(n, first_state(s)), rows(n), move(n), moved(n), e(n), e_power(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double mean = table[j].multiplicity > 0.0 ? table[j].weight / table[j].multiplicity : 0.0;
+    if (mean == 0.0 && (s <= 0.0 || table[j].multiplicity == 0.0)) continue;  // nothing moves it
+    rows[j] = table[j].multiplicity;
+    state[j] = state_of(fast::log(mean), s);
   }
-  return b.v;
+  for (int i = 0; i < kPasses; ++i) {
+    for (std::size_t j = 0; j < n; ++j) move[j] = j % 2 == 0 ? leaves[j / 2].v : -leaves[j / 2].v;
+    for (std::size_t j = 0; j < n; j += kBlock)
+      step_block(&state[j], &move[j], std::min(kBlock, n - j), s, &moved[j], &e[j], &e_power[j]);
+    bool done = true;
+    const auto slope = [&](std::size_t j) {  // e^t = e / e^s, and 0 where the weight is off
+      const double power = is_power(s) ? moved[j] : fast::exp(s * moved[j]);
+      return e[j] > 0.0 ? rows[j] * e[j] / power : 0.0;
+    };
+    for (std::size_t j = 0; j < n; j += 2) {
+      Bracket& b = leaves[j / 2];
+      if (b.done || rows[j] + rows[j + 1] == 0.0) continue;
+      const double p = rows[j] * e[j], q = rows[j + 1] * e[j + 1];
+      b.advance(p - q - ridge * b.v, odds_step(p, slope(j), q, slope(j + 1), ridge, b.v, s), 1e-15);
+      done = done && b.done;
+    }
+    if (done) return;
+  }
 }
 
 }  // namespace
@@ -148,14 +163,13 @@ std::vector<double> solve_leaves(const LeafTable& table, double s, double ridge,
                                  double most_multiplicity, const Trial& trial) {
   const std::size_t n_leaves = table.size() / 2;
   std::vector<Bracket> state(n_leaves);
+  for (std::size_t i = 0; i < n_leaves; ++i)
+    state[i] = bracket_of(table[2 * i], table[2 * i + 1], s, ridge, cap);
+  std::vector<Bracket> start(state);
+  start_from_means(table, s, ridge, start);
   for (std::size_t i = 0; i < n_leaves; ++i) {
-    const LeafSums &p = table[2 * i], &n = table[2 * i + 1];
-    state[i] = bracket_of(p, n, s, ridge, cap);
-    if (!state[i].done && (p.weight > 0.0 || n.weight > 0.0)) {
-      const double start = two_weights(p, n, s, ridge, state[i]);
-      if (start > state[i].low && start < state[i].high) state[i].v = start;
-      state[i].done = s == 0.0;  // there the mean weights are all that matters
-    }
+    if (start[i].v > state[i].low && start[i].v < state[i].high) state[i].v = start[i].v;
+    state[i].done |= s == 0.0;  // there the mean weights are all that matters
   }
   // A step this small (relative) leaves an error of its square, but for kinks: the slope jumps where a weight
   // switches off for t <= 0.

@@ -13,8 +13,8 @@
 
 namespace tada {
 
-// The masses of both children of some splits in single precision, and 0 or, where a child breaks the limits,
-// infinity.
+// The masses of both children of some splits as shares of the node's, in single precision, and 0 or, where a
+// child breaks the limits, infinity.
 struct Children {
   float mass[4][kBlock], limit[kBlock];
 };
@@ -34,16 +34,15 @@ Mean mean_of(double s) {
 TADA_INLINE double root_of(double x) { return __builtin_sqrt(x); }
 TADA_INLINE float root_of(float x) { return __builtin_sqrtf(x); }
 
-template <Mean mean, class Float>
-TADA_INLINE Float closed_mean(Float a, Float b) {
-  const Float zero = 0;
+template <Mean mean>
+TADA_INLINE double closed_mean(double a, double b) {
   if constexpr (mean == Mean::kGeometric) return 2 * root_of(a * b);
   if constexpr (mean == Mean::kHarmonic) {
-    const Float sum = a + b;
-    return sum > zero ? 4 * (a * b) / sum : zero;
+    const double sum = a + b;
+    return sum > 0.0 ? 4 * (a * b) / sum : 0.0;
   }
-  const Float root = root_of(a) + root_of(b);
-  return root > zero ? 8 * (a * b) / (root * root) : zero;
+  const double root = root_of(a) + root_of(b);
+  return root > 0.0 ? 8 * (a * b) / (root * root) : 0.0;
 }
 
 template <Mean mean>
@@ -94,12 +93,13 @@ TADA_INLINE double whole(std::uint64_t x) { return fast::from_bits(x | 0x4330000
 TADA_CLONES
 void children_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
                     const Totals& total, Children& out) {
+  const auto one = static_cast<float>(1.0 / (total.positive + total.negative));
   for (std::size_t i = 0; i < n; ++i) {
     const double p = whole(positive[i] >> kCountBits), q = whole(negative[i] >> kCountBits);
-    out.mass[0][i] = static_cast<float>(p);
-    out.mass[1][i] = static_cast<float>(q);
-    out.mass[2][i] = static_cast<float>(total.positive - p);
-    out.mass[3][i] = static_cast<float>(total.negative - q);
+    out.mass[0][i] = static_cast<float>(p) * one;
+    out.mass[1][i] = static_cast<float>(q) * one;
+    out.mass[2][i] = static_cast<float>(total.positive - p) * one;
+    out.mass[3][i] = static_cast<float>(total.negative - q) * one;
     out.limit[i] = 0.0f;
   }
 }
@@ -107,34 +107,49 @@ void children_block(const std::uint64_t* positive, const std::uint64_t* negative
 TADA_CLONES
 void children_block(const double* a, const double* b, const double* counts, std::size_t n,
                     const Totals& total, const ChildLimits& limits, Children& out) {
+  const auto one = static_cast<float>(1.0 / (total.positive + total.negative));
   for (std::size_t i = 0; i < n; ++i) {
     const double p = a[i], q = b[i];
-    out.mass[0][i] = static_cast<float>(p);
-    out.mass[1][i] = static_cast<float>(q);
-    out.mass[2][i] = static_cast<float>(total.positive - p);
-    out.mass[3][i] = static_cast<float>(total.negative - q);
+    out.mass[0][i] = static_cast<float>(p) * one;
+    out.mass[1][i] = static_cast<float>(q) * one;
+    out.mass[2][i] = static_cast<float>(total.positive - p) * one;
+    out.mass[3][i] = static_cast<float>(total.negative - q) * one;
     out.limit[i] = admits(limits, total, p, q, counts[i]) ? 0.0f : kInfinite;
   }
 }
 
+// The means of both children together, x / u + y / v as (x v + y u) / (u v): roots and divisions are most of
+// the time. Products of shares are far from the ends of single precision.
 template <Mean mean>
-TADA_INLINE void closed_block(const Children& children, std::size_t n, float* loss) {
+TADA_INLINE float closed_means(float a, float b, float c, float d) {
+  const float left = a * b, right = c * d;
+  if constexpr (mean == Mean::kGeometric) return 2 * (root_of(left) + root_of(right));
+  float u = a + b, v = c + d;
+  if constexpr (mean == Mean::kHalf) u += 2 * root_of(left), v += 2 * root_of(right);
+  const float both = u * v, y = (mean == Mean::kHalf ? 8 : 4) * (left * v + right * u) / both;
+  return both > 0.0f ? y : 0.0f;
+}
+
+template <Mean mean>
+TADA_INLINE void closed_block(const Children& children, std::size_t n, float mass, float* loss) {
   for (std::size_t i = 0; i < n; ++i)
-    loss[i] = closed_mean<mean>(children.mass[0][i], children.mass[1][i]) +
-              closed_mean<mean>(children.mass[2][i], children.mass[3][i]) + children.limit[i];
+    loss[i] = mass * closed_means<mean>(children.mass[0][i], children.mass[1][i], children.mass[2][i],
+                                        children.mass[3][i]) +
+              children.limit[i];
 }
 
 // The bits of a float are its octave and its place in it: knot and place between two knots without a
 // logarithm. Three loops, because looking up is no vector code.
 TADA_CLONES
-void lines_block(const Children& children, std::size_t n, const float* phi, float* loss) {
+void lines_block(const Children& children, std::size_t n, const float* phi, float mass, float* loss) {
   constexpr int kPlaceBits = 23 - kStepBits, kFirst = (127 - kOctaves) * kSteps;
+  constexpr float kLeast = 0x1p-60f;  // below the share of any row
   std::int32_t knot[2][kBlock];
   float place[2][kBlock], most[2][kBlock], at[2][kBlock], next[2][kBlock];
   for (int k = 0; k < 2; ++k)
     for (std::size_t i = 0; i < n; ++i) {
       const float a = children.mass[2 * k][i], b = children.mass[2 * k + 1][i];
-      const float lo = a < b ? a : b, hi = a < b ? b : a, ratio = lo / (hi > 1.0f ? hi : 1.0f);
+      const float lo = a < b ? a : b, hi = a < b ? b : a, ratio = lo / (hi > kLeast ? hi : kLeast);
       std::int32_t bits;
       std::memcpy(&bits, &ratio, sizeof bits);
       const std::int32_t j = (bits >> kPlaceBits) - kFirst;
@@ -148,15 +163,16 @@ void lines_block(const Children& children, std::size_t n, const float* phi, floa
       next[k][i] = phi[knot[k][i] + 1];
     }
   for (std::size_t i = 0; i < n; ++i)
-    loss[i] = most[0][i] * (at[0][i] + place[0][i] * (next[0][i] - at[0][i])) +
-              most[1][i] * (at[1][i] + place[1][i] * (next[1][i] - at[1][i])) + children.limit[i];
+    loss[i] = mass * (most[0][i] * (at[0][i] + place[0][i] * (next[0][i] - at[0][i])) +
+                      most[1][i] * (at[1][i] + place[1][i] * (next[1][i] - at[1][i]))) +
+              children.limit[i];
 }
 
 TADA_CLONES
-void closed_block(const Children& children, std::size_t n, double s, float* loss) {
-  if (s == 0.0) return closed_block<Mean::kGeometric>(children, n, loss);
-  if (s == 0.5) return closed_block<Mean::kHalf>(children, n, loss);
-  return closed_block<Mean::kHarmonic>(children, n, loss);
+void closed_block(const Children& children, std::size_t n, double s, float mass, float* loss) {
+  if (s == 0.0) return closed_block<Mean::kGeometric>(children, n, mass, loss);
+  if (s == 0.5) return closed_block<Mean::kHalf>(children, n, mass, loss);
+  return closed_block<Mean::kHarmonic>(children, n, mass, loss);
 }
 
 }  // namespace
@@ -165,16 +181,6 @@ double risk(double a, double b, double s) {
   double y = 0.0;
   with_mean(s, [&](auto mean) { y = twice_mean<mean()>(a, b, s); });
   return y;
-}
-
-TADA_CLONES
-void unpack_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n, double* a,
-                  double* b, double* count) {
-  for (std::size_t i = 0; i < n; ++i) {
-    a[i] = whole(positive[i] >> kCountBits);
-    b[i] = whole(negative[i] >> kCountBits);
-    count[i] = whole((positive[i] & kMostPackedCount) + (negative[i] & kMostPackedCount));
-  }
 }
 
 TADA_CLONES
@@ -207,11 +213,12 @@ RiskEstimate::RiskEstimate(double s) : s_(s), noise_(4e-6) {
   phi_.push_back(phi_.back());  // the knot after a ratio of 1
 }
 
-void RiskEstimate::of_block(const Children& children, std::size_t n, float* loss) const {
+void RiskEstimate::of_block(const Children& children, std::size_t n, const Totals& total, float* loss) const {
+  const auto mass = static_cast<float>(total.positive + total.negative);
   if (phi_.empty())
-    closed_block(children, n, s_, loss);
+    closed_block(children, n, s_, mass, loss);
   else
-    lines_block(children, n, phi_.data(), loss);
+    lines_block(children, n, phi_.data(), mass, loss);
 }
 
 void RiskEstimate::operator()(const double* a, const double* b, const double* counts, std::size_t n,
@@ -220,7 +227,7 @@ void RiskEstimate::operator()(const double* a, const double* b, const double* co
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = n - first < kBlock ? n - first : kBlock;
     children_block(a + first, b + first, counts + first, size, total, limits, children);
-    of_block(children, size, loss + first);
+    of_block(children, size, total, loss + first);
   }
 }
 
@@ -230,7 +237,7 @@ void RiskEstimate::operator()(const std::uint64_t* positive, const std::uint64_t
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = n - first < kBlock ? n - first : kBlock;
     children_block(positive + first, negative + first, size, total, children);
-    of_block(children, size, loss + first);
+    of_block(children, size, total, loss + first);
   }
 }
 

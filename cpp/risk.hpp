@@ -48,21 +48,17 @@ class RiskEstimate {
   bool useful() const { return noise_ < 0.01; }
   void operator()(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                   const ChildLimits& limits, float* loss) const;
-  // For left children as packed cells of both classes (histogram.hpp), none of which breaks a limit.
+  // For left children as packed cells of both classes (histogram.hpp), whatever the limits.
   void operator()(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
                   const Totals& total, float* loss) const;
 
  private:
-  void of_block(const Children& children, std::size_t n, float* loss) const;
+  void of_block(const Children& children, std::size_t n, const Totals& total, float* loss) const;
   double s_, noise_;
   std::vector<float> phi_;  // empty where a root does
 };
 
 // The least of x, infinity if there is none.
 float least_of(const float* x, std::size_t n);
-
-// The weights and the sum of counts of packed cells of both classes (histogram.hpp), as doubles.
-void unpack_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n, double* a,
-                  double* b, double* count);
 
 }  // namespace tada

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <memory>
 #include <utility>
 
 #include "blocks.hpp"
@@ -24,25 +24,24 @@ struct Candidates {
   std::vector<std::uint32_t> what;  // numeric: last code that goes left; categorical: mask or prefix length
   std::vector<std::uint8_t> missing_left;
   std::size_t size = 0;
-  std::vector<std::uint64_t> word[2];  // packed sums of the left child by class, on the way to a, b, count
 
   // Makes room for n more.
   void reserve(std::size_t n) {
     if (a.size() >= size + n) return;
     n += size;
     for (auto* v : {&a, &b, &count, &positive}) v->resize(n);
-    for (auto& v : word) v.resize(n);
     what.resize(n);
     missing_left.resize(n);
   }
 };
 
-// Left children of thresholds as packed cells, those of several columns, to be estimated together.
-struct Runs {
+// Left children of thresholds as packed cells, those of columns that follow each other, to be estimated
+// together.
+struct Thresholds {
   struct Run {
-    std::size_t column, begin, end;  // of the thresholds that break no limit
+    std::size_t column, first, begin, end;  // from `first` on; those that break no limit
   };
-  std::vector<std::uint64_t> word[2];  // by class
+  std::vector<std::uint64_t> cells[2];  // by class
   std::size_t size = 0;
   std::vector<Run> runs;
 };
@@ -81,6 +80,9 @@ struct Column {
   std::size_t n_values;  // the missing code is n_values
   Cell positive(std::size_t code) const { return histogram[start + code]; }
   Cell negative(std::size_t code) const { return histogram[histogram.size() / 2 + start + code]; }
+  std::uint64_t word(std::size_t k, std::size_t code) const {  // of class k, packed
+    return histogram.words[k * (histogram.words.size() / 2) + start + code];
+  }
   bool any(std::size_t code) const { return (positive(code).count | negative(code).count) != 0; }
   Sums sums(std::size_t code) const {
     const Cell p = positive(code), n = negative(code);
@@ -158,45 +160,19 @@ void offer(const Levels& levels, Candidates& out, const Sums& left, std::size_t 
   if (levels.any_missing) put(out, left, what, false);
 }
 
-// The left children of a column's thresholds in a packed histogram, missing values apart: sums by class, and
-// what(i, v) for the i-th, at code v. Of thresholds with the same rows only the lowest: the next one takes
-// its place. Returns how many there are.
-template <class What>
-std::size_t sum_up(const Column& column, std::uint64_t* left_positive, std::uint64_t* left_negative,
-                   What what) {
-  const std::uint64_t* positive = column.histogram.words.data() + column.start;
-  const std::uint64_t* negative = positive + column.histogram.words.size() / 2;
-  std::uint64_t p = 0, q = 0;
-  std::size_t n = 0;
-  for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
-    left_positive[n] = p += positive[v];
-    left_negative[n] = q += negative[v];
-    what(n, v);
-    n += (positive[v] | negative[v]) != 0;
-  }
-  return n;
-}
-
-// The same as candidates.
+// The left children of a column's thresholds, missing values apart. Of thresholds with the same rows only the
+// lowest: the next one takes its place.
 void scan(const Column& column, Candidates& out) {
   const std::size_t first = out.size;
   std::size_t n = first;
-  std::uint32_t* what = out.what.data() + first;
-  if (column.histogram.is_packed) {
-    n += sum_up(column, out.word[0].data() + first, out.word[1].data() + first,
-                [what](std::size_t i, std::size_t v) { what[i] = static_cast<std::uint32_t>(v); });
-    unpack_block(out.word[0].data() + first, out.word[1].data() + first, n - first, out.a.data() + first,
-                 out.b.data() + first, out.count.data() + first);
-  } else {
-    Sums left;
-    for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
-      left += column.sums(v);
-      out.a[n] = left.a;
-      out.b[n] = left.b;
-      out.count[n] = left.count;
-      out.what[n] = static_cast<std::uint32_t>(v);
-      n += column.any(v);
-    }
+  Sums left;
+  for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
+    left += column.sums(v);
+    out.a[n] = left.a;
+    out.b[n] = left.b;
+    out.count[n] = left.count;
+    out.what[n] = static_cast<std::uint32_t>(v);
+    n += column.any(v);
   }
   std::fill_n(out.missing_left.data() + first, n - first, std::uint8_t{1});
   out.size = n;
@@ -244,40 +220,45 @@ void prefix_candidates(const Levels& levels, Candidates& out) {
 
 class Search {
  public:
-  Search(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-         const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate)
+  // The histogram may still change until columns of it are asked for.
+  Search(const Layout& layout, const NodeToSplit& node, const Limits& limits, const RiskEstimate& estimate)
       : layout_(layout),
-        histogram_(histogram),
-        node_{static_cast<double>(positive.weight), static_cast<double>(negative.weight),
-              static_cast<double>(positive.count + negative.count)},
-        rules_(rules),
+        histogram_(node.histogram),
+        node_{static_cast<double>(node.positive.weight), static_cast<double>(node.negative.weight),
+              static_cast<double>(node.positive.count + node.negative.count)},
+        rules_(node.rules),
         s_(limits.s),
         smoothing_(limits.smoothing),
         limits_{std::max(1.0, static_cast<double>(limits.min_count)), std::max(1.0, limits.min_mass),
                 limits.pure_allowed ? 0.0 : 1.0},
-        bounded_risk_(rules.bounds, limits.s),
+        bounded_risk_(rules_.bounds, limits.s),
         estimate_(estimate),
-        noise_(estimate.useful() && rules.direction.empty() ? estimate.noise() : 0.0) {}
+        noise_(estimate.useful() && rules_.direction.empty() ? estimate.noise() : 0.0) {
+    if (!(noise_ > 0.0)) return;
+    estimated_.assign(layout_.n_columns(), {kNever, 0});
+    threshold_loss_.reset(new float[layout_.size()]);
+  }
 
-  // A loss is within this share of its estimate; 0: estimates are exact.
-  double noise() const { return noise_; }
-
-  // Estimates the least loss of each of columns [first, last), infinity where there is no split. Columns of
-  // few candidates are estimated together: a call a column would cost more than the arithmetic.
-  void estimate_columns(std::size_t first, std::size_t last, double* least) const {
+  // Estimates the least loss of each of columns [first, last), infinity where there is no split, and the loss
+  // of each threshold of a plain column. Columns of few candidates are estimated together: a call a column
+  // would cost more than the arithmetic.
+  void estimate_columns(std::size_t first, std::size_t last) {
+    if (!(noise_ > 0.0)) return;
     thread_local Candidates out;
-    thread_local Runs runs;
+    thread_local Thresholds plain_ones;
     thread_local std::vector<float> loss;
+    thread_local std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns, ends of their candidates
     out.size = 0;  // a call that ran out of memory may have left some
-    runs.runs.clear();
-    runs.size = 0;
-    std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns and the ends of their candidates
+    plain_ones.runs.clear();
+    plain_ones.size = 0;
+    ends.clear();
     const auto finish = [&](const Terms& terms) {
       loss.resize(std::max(loss.size(), out.size));
       estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, loss.data());
       std::size_t begin = 0;
       for (const auto& [column, end] : ends) {
-        least[column] = terms.factor * static_cast<double>(least_of(loss.data() + begin, end - begin));
+        estimated_[column].least =
+            terms.factor * static_cast<double>(least_of(loss.data() + begin, end - begin));
         begin = end;
       }
       ends.clear();
@@ -286,8 +267,8 @@ class Search {
     for (std::size_t c = first; c < last; ++c) {
       if (!allows(c)) continue;
       if (is_plain(c)) {
-        add_run(c, runs);
-        if (runs.size >= kBlock) estimate_runs(runs, loss, least);
+        add(c, plain_ones);
+        if (plain_ones.size >= kBlock || c + 1 == last || !is_plain(c + 1)) estimate(plain_ones);
         continue;
       }
       if (is_smoothed(c) && out.size > 0) finish(plain());
@@ -296,7 +277,19 @@ class Search {
       if (is_smoothed(c) || out.size >= kBlock) finish(terms);
     }
     finish(plain());
-    estimate_runs(runs, loss, least);
+    estimate(plain_ones);
+  }
+
+  // The columns that may have the least loss, and an estimate that it is not above; all of them where there
+  // are no estimates, none where there is no split.
+  std::vector<std::size_t> in_the_running(double& bound) const {
+    std::vector<std::size_t> columns;
+    double least = kNever;
+    for (const Estimated& column : estimated_) least = std::min(least, column.least);
+    bound = least * (1.0 + 2.0 * noise_);
+    for (std::size_t c = 0; c < layout_.n_columns(); ++c)
+      if (!(noise_ > 0.0) || (estimated_[c].least <= bound && bound < kNever)) columns.push_back(c);
+    return columns;
   }
 
   // Adds those of the column's candidates that may have the least loss of all, among those with an estimate
@@ -307,20 +300,12 @@ class Search {
     thread_local std::vector<double> loss;
     out.size = 0;
     if (!allows(c)) return;
-    const Terms terms = offer_all(c, out);
-    if (noise_ > 0.0) {
-      rough.resize(std::max(rough.size(), out.size));
-      estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, rough.data());
-      std::size_t n = 0;
-      for (std::size_t i = 0; i < out.size; ++i) {
-        out.a[n] = out.a[i];
-        out.b[n] = out.b[i];
-        out.count[n] = out.count[i];
-        out.what[n] = out.what[i];
-        out.missing_left[n] = out.missing_left[i];
-        n += terms.factor * static_cast<double>(rough[i]) <= bound;
-      }
-      out.size = n;
+    Terms terms = plain();
+    if (noise_ > 0.0 && is_plain(c)) {
+      offer_thresholds(c, bound, out);
+    } else {
+      terms = offer_all(c, out);
+      if (noise_ > 0.0) keep_below(bound, terms, rough, out);
     }
     loss.resize(std::max(loss.size(), out.size));
     double least = split_block(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_,
@@ -338,17 +323,21 @@ class Search {
     split.column = found.column;
     split.missing_left = found.missing_left;
     const Column column = cells(split.column);
-    if (!layout_.is_categorical[split.column])
-      split.last_left = found.what;
-    else
-      categories(levels_of(column, node_, smoothing_).codes(), found.what, split);
     const bool any_missing = column.any(column.n_values);
-    const auto left = goes_left(layout_, split);
-    for (std::size_t code = 0; code <= column.n_values; ++code)
-      if (left[code] && (code < column.n_values || any_missing)) {
-        split.left_positive += column.positive(code);
-        split.left_negative += column.negative(code);
-      }
+    const auto take = [&](std::size_t code) {
+      split.left_positive += column.positive(code);
+      split.left_negative += column.negative(code);
+    };
+    if (!layout_.is_categorical[split.column]) {
+      split.last_left = found.what;
+      for (std::size_t code = 0; code <= split.last_left; ++code) take(code);
+    } else {
+      categories(levels_of(column, node_, smoothing_).codes(), found.what, split);
+      const auto left = goes_left(layout_, split);
+      for (std::size_t code = 0; code < column.n_values; ++code)
+        if (left[code]) take(code);
+    }
+    if (any_missing && split.missing_left) take(column.n_values);
     if (!any_missing) split.missing_left = left_is_heavier(split);
     split.risk = split.loss;
     if (is_smoothed(split.column)) {
@@ -371,34 +360,79 @@ class Search {
     return histogram_.is_packed && !layout_.is_categorical[c] && !column.any(column.n_values);
   }
 
-  // Adds the column's thresholds. Counts and masses on the left rise from one to the next, so that those that
-  // break no limit are a run of them.
-  void add_run(std::size_t c, Runs& out) const {
+  // Adds the column's thresholds; of those with the same rows only the lowest: the next one takes its place.
+  // Counts and masses on the left rise from one to the next, so that those that break no limit are a run.
+  void add(std::size_t c, Thresholds& out) const {
     const Column column = cells(c);
     const std::size_t first = out.size;
-    for (auto& word : out.word) word.resize(std::max(word.size(), first + column.n_values));
-    const std::size_t n = sum_up(column, out.word[0].data() + first, out.word[1].data() + first,
-                                 [](std::size_t, std::size_t) {});
+    for (auto& of_class : out.cells) of_class.resize(std::max(of_class.size(), first + column.n_values));
+    std::uint64_t *left_positive = out.cells[0].data(), *left_negative = out.cells[1].data();
+    std::uint64_t p = 0, q = 0;
+    std::size_t n = first;
+    for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
+      const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
+      left_positive[n] = p += positive;
+      left_negative[n] = q += negative;
+      n += (positive | negative) != 0;
+    }
     const Totals total = plain().total;
     const auto fits = [&](std::size_t i) {
-      const Cell p = unpacked(out.word[0][i]), q = unpacked(out.word[1][i]);
-      return admits(limits_, total, static_cast<double>(p.weight), static_cast<double>(q.weight),
-                    static_cast<double>(p.count + q.count));
+      const Cell a = unpacked(left_positive[i]), b = unpacked(left_negative[i]);
+      return admits(limits_, total, static_cast<double>(a.weight), static_cast<double>(b.weight),
+                    static_cast<double>(a.count + b.count));
     };
-    std::size_t begin = first, end = first + n;
+    std::size_t begin = first, end = n;
     while (begin < end && !fits(begin)) ++begin;
     while (begin < end && !fits(end - 1)) --end;
-    out.runs.push_back({c, begin, end});
-    out.size = first + n;
+    out.runs.push_back({c, first, begin, end});
+    out.size = n;
   }
 
-  void estimate_runs(Runs& runs, std::vector<float>& loss, double* least) const {
-    loss.resize(std::max(loss.size(), runs.size));
-    estimate_(runs.word[0].data(), runs.word[1].data(), runs.size, plain().total, loss.data());
-    for (const Runs::Run& run : runs.runs)
-      least[run.column] = static_cast<double>(least_of(loss.data() + run.begin, run.end - run.begin));
-    runs.runs.clear();
-    runs.size = 0;
+  void estimate(Thresholds& of) {
+    if (of.runs.empty()) return;
+    const std::size_t start = layout_.start[of.runs[0].column];
+    float* loss = threshold_loss_.get() + start;
+    estimate_(of.cells[0].data(), of.cells[1].data(), of.size, plain().total, loss);
+    for (const Thresholds::Run& run : of.runs)
+      estimated_[run.column] = {static_cast<double>(least_of(loss + run.begin, run.end - run.begin)),
+                                start + run.first};
+    of.runs.clear();
+    of.size = 0;
+  }
+
+  // Adds the thresholds of a plain column whose estimate is at most `bound`.
+  void offer_thresholds(std::size_t c, double bound, Candidates& out) const {
+    const Column column = cells(c);
+    out.reserve(column.n_values);
+    const float* estimated = threshold_loss_.get() + estimated_[c].first;
+    std::uint64_t p = 0, q = 0;
+    for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
+      const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
+      p += positive;
+      q += negative;
+      if ((positive | negative) == 0 || static_cast<double>(*estimated++) > bound) continue;
+      const Cell a = unpacked(p), b = unpacked(q);
+      put(out,
+          {static_cast<double>(a.weight), static_cast<double>(b.weight),
+           static_cast<double>(a.count + b.count)},
+          v, true);
+    }
+  }
+
+  // Leaves those candidates whose estimate is at most `bound`.
+  void keep_below(double bound, const Terms& terms, std::vector<float>& loss, Candidates& out) const {
+    loss.resize(std::max(loss.size(), out.size));
+    estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, loss.data());
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < out.size; ++i) {
+      out.a[n] = out.a[i];
+      out.b[n] = out.b[i];
+      out.count[n] = out.count[i];
+      out.what[n] = out.what[i];
+      out.missing_left[n] = out.missing_left[i];
+      n += terms.factor * static_cast<double>(loss[i]) <= bound;
+    }
+    out.size = n;
   }
 
   // Adds the column's candidates.
@@ -478,8 +512,41 @@ class Search {
   const ChildLimits limits_;
   const BoundedRisk bounded_risk_;
   const RiskEstimate& estimate_;
-  const double noise_;
+  const double noise_;  // a loss is within this share of its estimate; 0: there are no estimates
+  struct Estimated {
+    double least;
+    std::size_t first;  // of the column's thresholds in threshold_loss_
+  };
+  std::vector<Estimated> estimated_;
+  std::unique_ptr<float[]> threshold_loss_;  // a vector would fill it
 };
+
+// The best split after all columns have been estimated.
+template <class Count>
+Split best_of(const Search& search, Count n_chunks, std::size_t per_chunk, Pool& pool) {
+  double bound;
+  const std::vector<std::size_t> columns = search.in_the_running(bound);
+  std::vector<Found> found;
+  if (n_chunks(columns.size()) == 1) {
+    for (const std::size_t column : columns) search.evaluate(column, bound, found);
+  } else {
+    std::vector<std::vector<Found>> part(n_chunks(columns.size()));
+    pool.run(part.size(), [&](std::size_t i) {
+      for (std::size_t j = i * per_chunk; j < std::min(columns.size(), (i + 1) * per_chunk); ++j)
+        search.evaluate(columns[j], bound, part[i]);
+    });
+    for (const auto& some : part) found.insert(found.end(), some.begin(), some.end());
+  }
+  double least = kNever;
+  for (const Found& x : found) least = std::min(least, x.loss);
+  const Found* first = nullptr;
+  for (const Found& x : found)
+    if (x.loss <= least * (1.0 + kTie) && (first == nullptr || x.before(*first))) first = &x;
+  if (first != nullptr) return search.describe(*first);
+  Split none;
+  none.loss = kNever;
+  return none;
+}
 
 }  // namespace
 
@@ -501,44 +568,27 @@ double BoundedRisk::operator()(double a, double b) const {
   return risk(a, b, s_);
 }
 
-Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-                 const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate, Pool& pool) {
-  const Search search(layout, histogram, positive, negative, limits, rules, estimate);
-  const std::size_t n_columns = layout.n_columns();
-  const std::size_t per_chunk = 4096 / (layout.size() / n_columns + 1) + 1;  // a few thousand cells a chunk
+std::vector<Split> best_splits(const Layout& layout, const std::vector<NodeToSplit>& nodes,
+                               const Limits& limits, const RiskEstimate& estimate, Pool& pool,
+                               const Difference& difference) {
+  std::vector<Search> searches;
+  searches.reserve(nodes.size());
+  for (const NodeToSplit& node : nodes) searches.emplace_back(layout, node, limits, estimate);
+  const std::size_t n_columns = layout.n_columns(), n_codes = layout.size() / n_columns + 1;
+  const std::size_t per_chunk = 4096 / n_codes + 1;  // a few thousand cells
+  const std::size_t together = 512 / n_codes + 1;    // columns whose cells stay in the nearest cache
   const auto n_chunks = [&](std::size_t n) { return (n + per_chunk - 1) / per_chunk; };
-  Split none;
-  none.loss = kNever;
-
-  std::vector<std::size_t> columns;  // in the running
-  double bound = kNever;
-  if (search.noise() > 0.0) {
-    std::vector<double> rough(n_columns, kNever);
-    pool.run(n_chunks(n_columns), [&](std::size_t i) {
-      search.estimate_columns(i * per_chunk, std::min(n_columns, (i + 1) * per_chunk), rough.data());
-    });
-    bound = *std::min_element(rough.begin(), rough.end()) * (1.0 + 2.0 * search.noise());
-    if (!(bound < kNever)) return none;
-    for (std::size_t c = 0; c < n_columns; ++c)
-      if (rough[c] <= bound) columns.push_back(c);
-  } else {
-    columns.resize(n_columns);
-    std::iota(columns.begin(), columns.end(), std::size_t{0});
-  }
-
-  std::vector<std::vector<Found>> found(n_chunks(columns.size()));
-  pool.run(found.size(), [&](std::size_t i) {
-    for (std::size_t j = i * per_chunk; j < std::min(columns.size(), (i + 1) * per_chunk); ++j)
-      search.evaluate(columns[j], bound, found[i]);
+  pool.run(n_chunks(n_columns), [&](std::size_t i) {
+    const std::size_t end = std::min(n_columns, (i + 1) * per_chunk);
+    for (std::size_t first = i * per_chunk, last; first < end; first = last) {
+      last = std::min(first + together, end);
+      difference.take(layout.start[first], layout.start[last]);
+      for (Search& search : searches) search.estimate_columns(first, last);
+    }
   });
-  double least = kNever;
-  for (const auto& part : found)
-    for (const Found& x : part) least = std::min(least, x.loss);
-  const Found* first = nullptr;
-  for (const auto& part : found)
-    for (const Found& x : part)
-      if (x.loss <= least * (1.0 + kTie) && (first == nullptr || x.before(*first))) first = &x;
-  return first == nullptr ? none : search.describe(*first);
+  std::vector<Split> splits;
+  for (const Search& search : searches) splits.push_back(best_of(search, n_chunks, per_chunk, pool));
+  return splits;
 }
 
 std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split) {

@@ -66,10 +66,28 @@ struct Split {
   Cell left_positive, left_negative;
 };
 
-// Ties go to the lowest column, then the lowest threshold (missing left first), or the lowest mask of
-// categories.
-Split best_split(const Layout& layout, const Histogram& histogram, const Cell& positive, const Cell& negative,
-                 const Limits& limits, const NodeRules& rules, const RiskEstimate& estimate, Pool& pool);
+struct NodeToSplit {
+  const Histogram& histogram;
+  Cell positive, negative;
+  NodeRules rules;
+};
+
+// A histogram that is to be taken from another, cell by cell; nullptr: none.
+struct Difference {
+  Histogram* from = nullptr;
+  const Histogram* what = nullptr;
+  // The cells [begin, end) of the layout, of both classes.
+  void take(std::size_t begin, std::size_t end) const {
+    if (from != nullptr) from->take(*what, begin, end);
+  }
+};
+
+// The best split of each node; its loss is infinite where there is none. Ties go to the lowest column, then
+// the lowest threshold (missing left first), or the lowest mask of categories. The difference is taken first,
+// a few columns at a time, just before these are looked at.
+std::vector<Split> best_splits(const Layout& layout, const std::vector<NodeToSplit>& nodes,
+                               const Limits& limits, const RiskEstimate& estimate, Pool& pool,
+                               const Difference& difference);
 
 // Which codes of the split's column go left, missing included: one entry a code.
 std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split);

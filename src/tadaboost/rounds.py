@@ -229,7 +229,7 @@ class Run:
         values, n_capped = self._leaf_values(leaves, grown)
         rho, A, off = self._edge(leaves, values)
         alpha, step_capped = self._coefficient(leaves, values, rho, A)
-        useless = alpha == 0.0 or not values.any()
+        useless = alpha == 0.0 or np.count_nonzero(values) == 0
         useless = useless or (self.settings.leveraging != "unit" and abs(rho) < 1e-15)
         useless = useless or (draws and A < 2.0**-40)  # rounding is left of a tree that was drawn before
         if self.settings.direction is not None:  # leaves moved into order may have lost their edge
