@@ -75,7 +75,7 @@ def one_row(t, value):
 
 @pytest.mark.parametrize("t", [*TS, 0.2, 0.7])  # e = x^(5/4), by roots, and one for which no root will do
 def test_the_weight_of_a_margin_and_its_slope_are_exact_to_a_few_last_digits(t):
-    """exp_t(-v) and exp_t(-v)^t: at t = 1 the core's exp alone, else products and roots or its log and exp."""
+    """exp_t(-v) and exp_t(-v)^t: at t = 1 the core's exp alone, else products and roots, or log and exp."""
     s = 1.0 - t
     rng = np.random.default_rng(2)
     value = rng.uniform(-40, 40, 300) if s == 0 else rng.uniform(-20, 0.97, 300) / s
