@@ -51,8 +51,15 @@ void load(const Matrix<T>& X, const Rows& rows, std::size_t first, std::size_t n
       for (std::size_t k = 0; k < columns.size; ++k) buffer.data[k * kStride + i] = X.at(row, columns[k]);
     }
   } else {
-    for (std::size_t k = 0; k < columns.size; ++k)
-      for (std::size_t i = 0; i < n; ++i) buffer.data[k * kStride + i] = X.at(rows[first + i], columns[k]);
+    const bool as_it_is = rows.list == nullptr && X.row_stride == 1;
+    for (std::size_t k = 0; k < columns.size; ++k) {
+      T* out = buffer.column(k);
+      const T* column = X.data + static_cast<std::ptrdiff_t>(columns[k]) * X.column_stride;
+      if (as_it_is)
+        std::copy_n(column + first, n, out);
+      else
+        for (std::size_t i = 0; i < n; ++i) out[i] = X.at(rows[first + i], columns[k]);
+    }
   }
 }
 

@@ -207,12 +207,14 @@ def to_matrix(table: Table, schema: Schema) -> Matrix:
     """
     if isinstance(table, np.ndarray) and table.dtype.kind in "biuf" and not is_categorical(schema).any():
         matrix = _as_float(table)
-    else:
-        matrix = np.empty(table.shape, _float_type(table, schema), order="F")
-        for c, (label, column) in enumerate(_columns(table)):
-            levels = schema[c]
-            matrix[:, c] = _numbers(label, column) if levels is None else _codes(label, column, levels)
-    refuse_infinity(matrix, table)
+        refuse_infinity(matrix, table)
+        return matrix
+    matrix = np.empty(table.shape, _float_type(table, schema), order="F")
+    for c, (label, column) in enumerate(_columns(table)):
+        levels = schema[c]
+        matrix[:, c] = _numbers(label, column) if levels is None else _codes(label, column, levels)
+        if levels is None and not _is_whole(column) and _any_infinite(matrix[:, c]):
+            raise ValueError(_infinite(label, int(np.argmax(np.isinf(matrix[:, c])))))
     return matrix
 
 
@@ -289,7 +291,14 @@ def _factorised(column: Column) -> tuple[list[Any], NDArray[np.intp] | None]:
     has_it = column.dtype in (nw.String, nw.Categorical, nw.Enum) and hasattr(native, "factorize")
     if not has_it or native.dtype == object:  # of the objects 1, 1.0 and True one is distinct
         return column.to_list(), None
-    place, values = native.factorize()  # -1: missing
+    if hasattr(native.dtype, "categories"):  # it brings its codes, and levels that no row has
+        code_of_row = native.cat.codes.to_numpy()
+        met = np.flatnonzero(np.bincount(code_of_row + np.intp(1), minlength=1)[1:])
+        place_of = np.full(len(native.dtype.categories) + 1, -1, np.intp)  # the last: of -1, missing
+        place_of[met] = np.arange(len(met))
+        place, values = place_of[code_of_row], native.dtype.categories[met]
+    else:
+        place, values = native.factorize()  # -1: missing
     return [*values.tolist(), *([None] if (place < 0).any() else [])], place
 
 
@@ -414,10 +423,21 @@ def _float_type(table: Table, schema: Schema) -> type[np.float32] | type[np.floa
     return np.float32 if narrow and n_levels(schema).max() < 2**24 else np.float64
 
 
+def _is_whole(column: Column) -> bool:
+    """Whether all cells are integers or booleans by their type."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "biu"
+    return bool(column.dtype.is_integer() or column.dtype == nw.Boolean)
+
+
+def _any_infinite(numbers: Matrix) -> bool:
+    # Two passes without a temporary; fmax and fmin skip NaN.
+    return bool(np.isinf(np.fmax.reduce(numbers, axis=None)) or np.isinf(np.fmin.reduce(numbers, axis=None)))
+
+
 def refuse_infinity(matrix: Matrix, table: Table) -> None:
     """Raise a ValueError that names column and row of an infinite value in `matrix`, made from `table`."""
-    # Two passes without a temporary; fmax and fmin skip NaN.
-    if np.isinf(np.fmax.reduce(matrix, axis=None)) or np.isinf(np.fmin.reduce(matrix, axis=None)):
+    if _any_infinite(matrix):
         at_column = int(np.argmax(np.isinf(matrix).any(axis=0)))
         label = next(name for c, (name, _) in enumerate(_columns(table)) if c == at_column)
         row = int(np.argmax(np.isinf(matrix[:, at_column])))
