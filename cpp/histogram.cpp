@@ -25,6 +25,7 @@ struct Word {
   static constexpr std::size_t kWords = 1;
   std::uint64_t x;
   explicit Word(const Cell& cell) : x(packed(cell)) {}
+  explicit Word(std::uint64_t word) : x(word) {}
   void add_to(std::uint64_t* cell) const { *cell += x; }
 };
 struct Pair {
@@ -92,11 +93,12 @@ void add_rows(const Part<Code>& part, View<const std::uint32_t> rows, View<std::
 // fall into the same few lines of the nearest cache, and constant columns took five times as long.
 constexpr std::size_t kApart = 256 + 8;
 
-// Many rows of byte codes: weight and count in one word, so that an update is one 8-byte addition at an
-// address that needs no table. A function of its own: registers run short in the loops around it.
-template <class WordOf>
+// Many rows of byte codes: an update is one addition at an address that needs no table. A function of its
+// own: registers run short in the loops around it.
+template <class TermOf>
 TADA_NOINLINE void add_to_buffer(const Part<std::uint8_t> part, View<const std::uint32_t> rows,
-                                 WordOf word_of, View<std::uint64_t> buffer) noexcept {
+                                 TermOf term_of, View<std::uint64_t> buffer) noexcept {
+  using Term = decltype(term_of(0));
   const std::size_t n_bytes = part.size();
   for (std::size_t i = 0; i < rows.size; ++i) {
     if (i + kAhead < rows.size) {
@@ -105,25 +107,29 @@ TADA_NOINLINE void add_to_buffer(const Part<std::uint8_t> part, View<const std::
       prefetch(ahead + n_bytes - 1);  // often in the next cache line
     }
     const std::uint8_t* row = part.row(rows[i]);
-    const std::uint64_t x = word_of(i);
-    std::uint64_t* out = buffer.data;
+    const Term x = term_of(i);
+    std::uint64_t* column = buffer.data;
+    const auto add = [x, &column](std::uint64_t code) {
+      x.add_to(column + Term::kWords * code);
+      column += Term::kWords * kApart;
+    };
     std::size_t b = 0;
-    for (; b + 8 <= n_bytes; b += 8, out += 8 * kApart) {  // one load for eight codes
+    for (; b + 8 <= n_bytes; b += 8) {  // one load for eight codes
       std::uint64_t eight;
       std::memcpy(&eight, row + b, 8);
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
       eight = __builtin_bswap64(eight);
 #endif
-      out[eight & 255] += x;
-      out[kApart + (eight >> 8 & 255)] += x;
-      out[2 * kApart + (eight >> 16 & 255)] += x;
-      out[3 * kApart + (eight >> 24 & 255)] += x;
-      out[4 * kApart + (eight >> 32 & 255)] += x;
-      out[5 * kApart + (eight >> 40 & 255)] += x;
-      out[6 * kApart + (eight >> 48 & 255)] += x;
-      out[7 * kApart + (eight >> 56)] += x;
+      add(eight & 255);
+      add(eight >> 8 & 255);
+      add(eight >> 16 & 255);
+      add(eight >> 24 & 255);
+      add(eight >> 32 & 255);
+      add(eight >> 40 & 255);
+      add(eight >> 48 & 255);
+      add(eight >> 56);
     }
-    for (; b < n_bytes; ++b, out += kApart) out[row[b]] += x;
+    for (; b < n_bytes; ++b) add(row[b]);
   }
 }
 
@@ -159,20 +165,20 @@ void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cel
 
 // Wide tables go some rows and columns at a time: the codes of these rows and the cells of these columns stay
 // in the nearest caches.
-constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32;
+constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32, kPairsTogether = 8;
 
 // What rows add to the buffer, from the i-th on: of multiplicity 1, and others.
 template <int kBits>
 struct UnitWords {
   View<const std::uint32_t> weight;
   UnitWords from(std::size_t i) const { return {{weight.data + i, weight.size - i}}; }
-  std::uint64_t operator()(std::size_t i) const { return std::uint64_t{weight[i]} << kBits | 1; }
+  Word operator()(std::size_t i) const { return Word(std::uint64_t{weight[i]} << kBits | 1); }
 };
 struct CellWords {
   View<const Cell> cell_of_row;
   View<const std::uint32_t> rows;
   CellWords from(std::size_t i) const { return {cell_of_row, {rows.data + i, rows.size - i}}; }
-  std::uint64_t operator()(std::size_t i) const { return packed(cell_of_row[rows[i]]); }
+  Word operator()(std::size_t i) const { return Word(cell_of_row[rows[i]]); }
 };
 
 // Byte codes by way of the buffer. kBits of a word hold the count: the buffer is drained before rows
@@ -195,6 +201,37 @@ void add_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows
       }
     }
     drain<kBits>(part, buffer, out);
+  }
+}
+
+// The same with weight and count beside each other, which no number of rows can overflow.
+void add_buffered_pairs(const Part<std::uint8_t>& part, View<const std::uint32_t> rows,
+                        View<std::uint64_t> out, View<const Cell> cell_of_row) {
+  thread_local std::vector<std::uint64_t> words;
+  words.resize(std::max(words.size(), 2 * part.size() * kApart));  // all zero between calls
+  const View<std::uint64_t> buffer{words.data(), words.size()};
+  Cell cells[kRowsTogether];
+  for (std::size_t i = 0; i < rows.size; i += kRowsTogether) {
+    const std::size_t size = std::min(kRowsTogether, rows.size - i);
+    for (std::size_t j = 0; j < size; ++j) cells[j] = cell_of_row[rows[i + j]];
+    for (std::size_t b = 0; b < part.size(); b += kPairsTogether) {
+      const std::size_t first = part.first + b, last = std::min(first + kPairsTogether, part.last);
+      add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size},
+                    [&cells](std::size_t j) { return Pair(cells[j]); },
+                    {buffer.data + 2 * b * kApart, buffer.size - 2 * b * kApart});
+    }
+  }
+  for (std::size_t b = part.first; b < part.last; ++b) {
+    const Bundle& bundle = part.bundles[b];
+    std::uint64_t* column = buffer.data + 2 * (b - part.first) * kApart;
+    for (const Bundle::Member& member : bundle.members)
+      for (std::size_t code = 0; code < bundle.n_codes; ++code) {
+        const std::size_t value = bundle.is_plain() ? code : member.code[code];
+        const std::size_t cell = part.layout.start[member.column] + value;
+        out[2 * cell] += column[2 * code];
+        out[2 * cell + 1] += column[2 * code + 1];
+      }
+    std::fill_n(column, 2 * bundle.n_codes, std::uint64_t{0});
   }
 }
 
@@ -235,8 +272,10 @@ void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<c
   const Part<Code> part{codes, layout, bundles, first, last};
   const auto cell = [cell_of_row, rows](std::size_t i) { return cell_of_row[rows[i]]; };
   if constexpr (sizeof(Code) == 1)
-    if (out.is_packed && worth_buffer(part, rows.size))
-      return add_buffered<kCountBits>(part, rows, out, CellWords{cell_of_row, rows});
+    if (worth_buffer(part, rows.size)) {
+      if (out.is_packed) return add_buffered<kCountBits>(part, rows, out, CellWords{cell_of_row, rows});
+      return add_buffered_pairs(part, rows, out.words, cell_of_row);
+    }
   if (out.is_packed)
     add_rows<Word>(part, rows, out.words, cell);
   else

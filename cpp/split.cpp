@@ -39,11 +39,15 @@ struct Candidates {
 // together.
 struct Thresholds {
   struct Run {
-    std::size_t column, first, begin, end;  // from `first` on; those that break no limit
+    std::size_t column, begin, end;  // those that break no limit
   };
   std::vector<std::uint64_t> cells[2];  // by class
   std::size_t size = 0;
   std::vector<Run> runs;
+  void clear() {
+    runs.clear();
+    size = 0;
+  }
 };
 
 // What makes losses of a column's candidates: the masses that they share out, and the factor between their
@@ -235,22 +239,21 @@ class Search {
         estimate_(estimate),
         noise_(estimate.useful() && rules_.direction.empty() ? estimate.noise() : 0.0) {
     if (!(noise_ > 0.0)) return;
-    estimated_.assign(layout_.n_columns(), {kNever, 0});
-    threshold_loss_.reset(new float[layout_.size()]);
+    estimated_.assign(layout_.n_columns(), {});
+    threshold_loss_.reset(new float[2 * layout_.size()]);
   }
 
   // Estimates the least loss of each of columns [first, last), infinity where there is no split, and the loss
-  // of each threshold of a plain column. Columns of few candidates are estimated together: a call a column
-  // would cost more than the arithmetic.
+  // of each threshold of packed sums. Columns of few candidates are estimated together: a call a column would
+  // cost more than the arithmetic.
   void estimate_columns(std::size_t first, std::size_t last) {
     if (!(noise_ > 0.0)) return;
     thread_local Candidates out;
-    thread_local Thresholds plain_ones;
+    thread_local Thresholds thresholds;
     thread_local std::vector<float> loss;
     thread_local std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns, ends of their candidates
     out.size = 0;  // a call that ran out of memory may have left some
-    plain_ones.runs.clear();
-    plain_ones.size = 0;
+    thresholds.clear();
     ends.clear();
     const auto finish = [&](const Terms& terms) {
       loss.resize(std::max(loss.size(), out.size));
@@ -266,9 +269,9 @@ class Search {
     };
     for (std::size_t c = first; c < last; ++c) {
       if (!allows(c)) continue;
-      if (is_plain(c)) {
-        add(c, plain_ones);
-        if (plain_ones.size >= kBlock || c + 1 == last || !is_plain(c + 1)) estimate(plain_ones);
+      if (has_packed_thresholds(c)) {
+        add(c, thresholds);
+        if (thresholds.size >= kBlock || c + 1 == last || !has_packed_thresholds(c + 1)) estimate(thresholds);
         continue;
       }
       if (is_smoothed(c) && out.size > 0) finish(plain());
@@ -277,7 +280,7 @@ class Search {
       if (is_smoothed(c) || out.size >= kBlock) finish(terms);
     }
     finish(plain());
-    estimate(plain_ones);
+    estimate(thresholds);
   }
 
   // The columns that may have the least loss, and an estimate that it is not above; all of them where there
@@ -301,7 +304,7 @@ class Search {
     out.size = 0;
     if (!allows(c)) return;
     Terms terms = plain();
-    if (noise_ > 0.0 && is_plain(c)) {
+    if (noise_ > 0.0 && has_packed_thresholds(c)) {
       offer_thresholds(c, bound, out);
     } else {
       terms = offer_all(c, out);
@@ -354,68 +357,92 @@ class Search {
   bool is_smoothed(std::size_t c) const { return layout_.is_categorical[c] && smoothing_ > 0.0; }
   Terms plain() const { return {{node_.a, node_.b, node_.count}, 1.0}; }
 
-  // Whether the column offers thresholds of packed sums and nothing else.
-  bool is_plain(std::size_t c) const {
-    const Column column = cells(c);
-    return histogram_.is_packed && !layout_.is_categorical[c] && !column.any(column.n_values);
+  bool has_packed_thresholds(std::size_t c) const {
+    return histogram_.is_packed && !layout_.is_categorical[c];
   }
 
-  // Adds the column's thresholds; of those with the same rows only the lowest: the next one takes its place.
-  // Counts and masses on the left rise from one to the next, so that those that break no limit are a run.
-  void add(std::size_t c, Thresholds& out) const {
+  // Adds the column's thresholds, with the missing values on the left; where there are any, the same with
+  // them on the right, and they alone there. Of those with the same rows only the lowest: the next one takes
+  // its place.
+  void add(std::size_t c, Thresholds& out) {
     const Column column = cells(c);
     const std::size_t first = out.size;
-    for (auto& of_class : out.cells) of_class.resize(std::max(of_class.size(), first + column.n_values));
+    for (auto& cells : out.cells) cells.resize(std::max(cells.size(), first + 2 * column.n_values));
     std::uint64_t *left_positive = out.cells[0].data(), *left_negative = out.cells[1].data();
     std::uint64_t p = 0, q = 0;
-    std::size_t n = first;
+    std::size_t end = first;
     for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
       const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
-      left_positive[n] = p += positive;
-      left_negative[n] = q += negative;
-      n += (positive | negative) != 0;
+      left_positive[end] = p += positive;
+      left_negative[end] = q += negative;
+      end += (positive | negative) != 0;
     }
+    const std::size_t start = 2 * layout_.start[out.runs.empty() ? c : out.runs[0].column];
+    estimated_[c] = {kNever, start + first, end - first};
+    out.size = end;
+    if (column.any(column.n_values)) {
+      for (std::size_t k = 0; k < 2; ++k) {
+        std::uint64_t* left = out.cells[k].data();
+        std::copy(left + first, left + end, left + end);
+        left[2 * end - first] = (k == 0 ? p : q) + column.word(k, column.n_values - 1);
+        for (std::size_t i = first; i < end; ++i) left[i] += column.word(k, column.n_values);
+      }
+      out.size = 2 * end - first + 1;
+      add_run({c, end, out.size}, out);
+    }
+    add_run({c, first, end}, out);
+  }
+
+  // Counts and masses on the left rise from one threshold to the next, so that those that break no limit
+  // follow each other.
+  void add_run(Thresholds::Run run, Thresholds& out) const {
     const Totals total = plain().total;
     const auto fits = [&](std::size_t i) {
-      const Cell a = unpacked(left_positive[i]), b = unpacked(left_negative[i]);
+      const Cell a = unpacked(out.cells[0][i]), b = unpacked(out.cells[1][i]);
       return admits(limits_, total, static_cast<double>(a.weight), static_cast<double>(b.weight),
                     static_cast<double>(a.count + b.count));
     };
-    std::size_t begin = first, end = n;
-    while (begin < end && !fits(begin)) ++begin;
-    while (begin < end && !fits(end - 1)) --end;
-    out.runs.push_back({c, first, begin, end});
-    out.size = n;
+    while (run.begin < run.end && !fits(run.begin)) ++run.begin;
+    while (run.begin < run.end && !fits(run.end - 1)) --run.end;
+    out.runs.push_back(run);
   }
 
   void estimate(Thresholds& of) {
     if (of.runs.empty()) return;
-    const std::size_t start = layout_.start[of.runs[0].column];
-    float* loss = threshold_loss_.get() + start;
+    float* loss = threshold_loss_.get() + 2 * layout_.start[of.runs[0].column];
     estimate_(of.cells[0].data(), of.cells[1].data(), of.size, plain().total, loss);
-    for (const Thresholds::Run& run : of.runs)
-      estimated_[run.column] = {static_cast<double>(least_of(loss + run.begin, run.end - run.begin)),
-                                start + run.first};
-    of.runs.clear();
-    of.size = 0;
+    for (const Thresholds::Run& run : of.runs) {
+      const auto least = static_cast<double>(least_of(loss + run.begin, run.end - run.begin));
+      estimated_[run.column].least = std::min(estimated_[run.column].least, least);
+    }
+    of.clear();
   }
 
-  // Adds the thresholds of a plain column whose estimate is at most `bound`.
+  // Adds the thresholds of packed sums whose estimate is at most `bound`.
   void offer_thresholds(std::size_t c, double bound, Candidates& out) const {
     const Column column = cells(c);
-    out.reserve(column.n_values);
-    const float* estimated = threshold_loss_.get() + estimated_[c].first;
-    std::uint64_t p = 0, q = 0;
-    for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
-      const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
-      p += positive;
-      q += negative;
-      if ((positive | negative) == 0 || static_cast<double>(*estimated++) > bound) continue;
+    const bool any_missing = column.any(column.n_values);
+    const std::uint64_t m = column.word(0, column.n_values), n = column.word(1, column.n_values);
+    const float *with_missing = threshold_loss_.get() + estimated_[c].first,
+                *without = with_missing + estimated_[c].n_thresholds;
+    out.reserve(2 * column.n_values);
+    const auto offer = [&](float estimate, std::uint64_t p, std::uint64_t q, std::size_t v, bool left) {
+      if (static_cast<double>(estimate) > bound) return;
       const Cell a = unpacked(p), b = unpacked(q);
       put(out,
           {static_cast<double>(a.weight), static_cast<double>(b.weight),
            static_cast<double>(a.count + b.count)},
-          v, true);
+          v, left);
+    };
+    std::uint64_t p = 0, q = 0;
+    for (std::size_t v = 0; v < column.n_values; ++v) {
+      const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
+      p += positive;
+      q += negative;
+      const bool last = v + 1 == column.n_values;
+      if (!last && (positive | negative) == 0) continue;
+      if (!last) offer(*with_missing++, p + m, q + n, v, true);
+      if (any_missing) offer(*without++, p, q, v, false);
     }
   }
 
@@ -514,8 +541,8 @@ class Search {
   const RiskEstimate& estimate_;
   const double noise_;  // a loss is within this share of its estimate; 0: there are no estimates
   struct Estimated {
-    double least;
-    std::size_t first;  // of the column's thresholds in threshold_loss_
+    double least = kNever;
+    std::size_t first = 0, n_thresholds = 0;  // where in threshold_loss_
   };
   std::vector<Estimated> estimated_;
   std::unique_ptr<float[]> threshold_loss_;  // a vector would fill it
