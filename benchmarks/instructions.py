@@ -19,7 +19,18 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STORE = HERE / "instructions.json"
-SOURCES = ["alike", "blocks", "bundles", "code_table", "histogram", "passes", "risk", "shard", "split"]
+SOURCES = [
+    "alike",
+    "blocks",
+    "bundles",
+    "candidates",
+    "code_table",
+    "histogram",
+    "passes",
+    "risk",
+    "shard",
+    "split",
+]
 KERNELS = ["histogram", "split", "partition", "trial", "step"]
 # As CMakeLists.txt has them; without copies for newer processors.
 FLAGS = ["-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"]

@@ -165,7 +165,7 @@ void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cel
 
 // Wide tables go some rows and columns at a time: the codes of these rows and the cells of these columns stay
 // in the nearest caches.
-constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32, kPairsTogether = 8;
+constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32;
 
 // What rows add to the buffer, from the i-th on: of multiplicity 1, and others.
 template <int kBits>
@@ -214,8 +214,8 @@ void add_buffered_pairs(const Part<std::uint8_t>& part, View<const std::uint32_t
   for (std::size_t i = 0; i < rows.size; i += kRowsTogether) {
     const std::size_t size = std::min(kRowsTogether, rows.size - i);
     for (std::size_t j = 0; j < size; ++j) cells[j] = cell_of_row[rows[i + j]];
-    for (std::size_t b = 0; b < part.size(); b += kPairsTogether) {
-      const std::size_t first = part.first + b, last = std::min(first + kPairsTogether, part.last);
+    for (std::size_t b = 0; b < part.size(); b += kBytesTogether) {
+      const std::size_t first = part.first + b, last = std::min(first + kBytesTogether, part.last);
       add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size},
                     [&cells](std::size_t j) { return Pair(cells[j]); },
                     {buffer.data + 2 * b * kApart, buffer.size - 2 * b * kApart});

@@ -8,7 +8,6 @@
 
 #include "blocks.hpp"
 #include "clones.hpp"
-#include "histogram.hpp"
 #include "lanes.hpp"
 
 namespace tada {
@@ -91,11 +90,11 @@ void risk_block(const double* a, const double* b, std::size_t n, double s, doubl
 TADA_INLINE double whole(std::uint64_t x) { return fast::from_bits(x | 0x4330000000000000ULL) - 0x1p52; }
 
 TADA_CLONES
-void children_block(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
+void children_block(const std::uint64_t* positive, const std::uint64_t* negative, int n_bits, std::size_t n,
                     const Totals& total, Children& out) {
   const auto one = static_cast<float>(1.0 / (total.positive + total.negative));
   for (std::size_t i = 0; i < n; ++i) {
-    const double p = whole(positive[i] >> kCountBits), q = whole(negative[i] >> kCountBits);
+    const double p = whole(positive[i] >> n_bits), q = whole(negative[i] >> n_bits);
     out.mass[0][i] = static_cast<float>(p) * one;
     out.mass[1][i] = static_cast<float>(q) * one;
     out.mass[2][i] = static_cast<float>(total.positive - p) * one;
@@ -231,12 +230,12 @@ void RiskEstimate::operator()(const double* a, const double* b, const double* co
   }
 }
 
-void RiskEstimate::operator()(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
-                              const Totals& total, float* loss) const {
+void RiskEstimate::operator()(const std::uint64_t* positive, const std::uint64_t* negative, int n_bits,
+                              std::size_t n, const Totals& total, float* loss) const {
   Children children;
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = n - first < kBlock ? n - first : kBlock;
-    children_block(positive + first, negative + first, size, total, children);
+    children_block(positive + first, negative + first, n_bits, size, total, children);
     of_block(children, size, total, loss + first);
   }
 }

@@ -48,8 +48,8 @@ class RiskEstimate {
   bool useful() const { return noise_ < 0.01; }
   void operator()(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                   const ChildLimits& limits, float* loss) const;
-  // For left children as packed cells of both classes (histogram.hpp), whatever the limits.
-  void operator()(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
+  // For the masses of left children, above n_bits low bits of words, whatever the limits.
+  void operator()(const std::uint64_t* positive, const std::uint64_t* negative, int n_bits, std::size_t n,
                   const Totals& total, float* loss) const;
 
  private:

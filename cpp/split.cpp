@@ -8,40 +8,20 @@
 #include <utility>
 
 #include "blocks.hpp"
+#include "candidates.hpp"
 #include "fastmath.hpp"
 
 namespace tada {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kAllSubsets = 8;  // up to this many levels in the node every subset is tried
 
-// The left children that columns offer, a column after the other, each in the order of the tie rule. Sums as
-// doubles (whole, below 2^53).
-struct Candidates {
-  std::vector<double> a, b, count;  // masses and multiplicity of the left child
-  std::vector<double> positive;     // categorical: what `a` is before smoothing
-  std::vector<std::uint32_t> what;  // numeric: last code that goes left; categorical: mask or prefix length
-  std::vector<std::uint8_t> missing_left;
-  std::size_t size = 0;
-
-  // Makes room for n more.
-  void reserve(std::size_t n) {
-    if (a.size() >= size + n) return;
-    n += size;
-    for (auto* v : {&a, &b, &count, &positive}) v->resize(n);
-    what.resize(n);
-    missing_left.resize(n);
-  }
-};
-
-// Left children of thresholds as packed cells, those of columns that follow each other, to be estimated
-// together.
+// Left children of thresholds, those of columns that follow each other, to be estimated together.
 struct Thresholds {
   struct Run {
     std::size_t column, begin, end;  // those that break no limit
   };
-  std::vector<std::uint64_t> cells[2];  // by class
+  std::vector<std::uint64_t> mass[2], count;  // by class, as Column::mass and Column::count give them
   std::size_t size = 0;
   std::vector<Run> runs;
   void clear() {
@@ -70,158 +50,6 @@ struct Found {
   }
 };
 
-struct Sums {
-  double a = 0.0, b = 0.0, count = 0.0;
-  double positive = a;  // what `a` is before smoothing; a + b stays
-  Sums& operator+=(const Sums& o) {
-    return a += o.a, b += o.b, count += o.count, positive += o.positive, *this;
-  }
-};
-
-struct Column {
-  const Histogram& histogram;
-  std::size_t start;     // of the positive cells; those of the other class come half a histogram later
-  std::size_t n_values;  // the missing code is n_values
-  Cell positive(std::size_t code) const { return histogram[start + code]; }
-  Cell negative(std::size_t code) const { return histogram[histogram.size() / 2 + start + code]; }
-  std::uint64_t word(std::size_t k, std::size_t code) const {  // of class k, packed
-    return histogram.words[k * (histogram.words.size() / 2) + start + code];
-  }
-  bool any(std::size_t code) const { return (positive(code).count | negative(code).count) != 0; }
-  Sums sums(std::size_t code) const {
-    const Cell p = positive(code), n = negative(code);
-    return {static_cast<double>(p.weight), static_cast<double>(n.weight),
-            static_cast<double>(p.count + n.count)};
-  }
-};
-
-struct Level {
-  std::uint32_t code;
-  Sums sums;
-  double share;  // of positive mass, by which levels are sorted
-};
-
-// Levels of the node; more than kAllSubsets of them are sorted by their share of positive mass.
-struct Levels {
-  std::vector<Level> present;
-  Sums missing, total;  // the total: of the levels and of the missing values
-  bool any_missing = false;
-  std::size_t size() const { return present.size(); }
-  std::vector<std::uint32_t> codes() const {
-    std::vector<std::uint32_t> codes;
-    for (const Level& level : present) codes.push_back(level.code);
-    return codes;
-  }
-};
-
-// A level as the split search sees it: its share of positive mass is taken towards that of the node as if
-// `smoothing` further rows had said so. Masses are whole again, so that sums are exact; the share is not made
-// of them and is rounded, so that levels of one class and as many rows tie however their weights were
-// rounded.
-Level seen(std::uint32_t code, Sums sums, double node_share, double smoothing) {
-  const double mass = sums.a + sums.b, share = mass > 0.0 ? sums.a / mass : 0.0;
-  if (!(smoothing > 0.0)) return {code, sums, share};
-  const double expected = mass * node_share, trust = sums.count / (sums.count + smoothing);
-  sums.a = std::min(mass, std::floor(expected + trust * (sums.a - expected) + 0.5));
-  sums.b = mass - sums.a;
-  return {code, sums, std::floor((node_share + trust * (share - node_share)) * 0x1p30 + 0.5)};
-}
-
-Levels levels_of(const Column& column, const Sums& node, double smoothing) {
-  Levels levels;
-  auto take = [&](std::size_t code) {
-    const Level level =
-        seen(static_cast<std::uint32_t>(code), column.sums(code), node.a / (node.a + node.b), smoothing);
-    levels.total += level.sums;
-    return level;
-  };
-  for (std::size_t v = 0; v < column.n_values; ++v)
-    if (column.any(v)) levels.present.push_back(take(v));
-  levels.any_missing = column.any(column.n_values);
-  if (levels.any_missing) levels.missing = take(column.n_values).sums;
-  if (levels.size() > kAllSubsets)
-    std::stable_sort(levels.present.begin(), levels.present.end(),
-                     [](const Level& u, const Level& v) { return u.share < v.share; });
-  return levels;
-}
-
-void put(Candidates& out, const Sums& left, std::size_t what, bool missing_left) {
-  out.a[out.size] = left.a;
-  out.b[out.size] = left.b;
-  out.count[out.size] = left.count;
-  out.positive[out.size] = left.positive;
-  out.what[out.size] = static_cast<std::uint32_t>(what);
-  out.missing_left[out.size++] = missing_left;
-}
-
-// A candidate, or two where the node has missing values: missing left, missing right. Without a right-hand
-// side (`all`) only missing against the rest is a split.
-void offer(const Levels& levels, Candidates& out, const Sums& left, std::size_t what, bool all = false) {
-  if (!all) {
-    Sums with = left;
-    put(out, with += levels.missing, what, true);
-  }
-  if (levels.any_missing) put(out, left, what, false);
-}
-
-// The left children of a column's thresholds, missing values apart. Of thresholds with the same rows only the
-// lowest: the next one takes its place.
-void scan(const Column& column, Candidates& out) {
-  const std::size_t first = out.size;
-  std::size_t n = first;
-  Sums left;
-  for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
-    left += column.sums(v);
-    out.a[n] = left.a;
-    out.b[n] = left.b;
-    out.count[n] = left.count;
-    out.what[n] = static_cast<std::uint32_t>(v);
-    n += column.any(v);
-  }
-  std::fill_n(out.missing_left.data() + first, n - first, std::uint8_t{1});
-  out.size = n;
-}
-
-// Thresholds with the missing values left; where there are any, the same with them right, and they alone
-// right.
-void numeric_candidates(const Column& column, const Sums& total, Candidates& out) {
-  out.reserve(2 * column.n_values + 1);
-  const std::size_t first = out.size;
-  scan(column, out);
-  if (!column.any(column.n_values)) return;
-  const Sums missing = column.sums(column.n_values);
-  const std::size_t last = out.size;
-  for (std::size_t i = first; i < last; ++i) {
-    put(out, {out.a[i], out.b[i], out.count[i]}, out.what[i], false);
-    out.a[i] += missing.a;
-    out.b[i] += missing.b;
-    out.count[i] += missing.count;
-  }
-  put(out, {total.a - missing.a, total.b - missing.b, total.count - missing.count}, column.n_values - 1,
-      false);
-}
-
-void subset_candidates(const Levels& levels, Candidates& out) {
-  const std::size_t k = levels.size(), n_masks = std::size_t{1} << (k - 1);
-  out.reserve(2 * n_masks);
-  for (std::size_t mask = 0; mask < n_masks; ++mask) {
-    Sums left = levels.present[0].sums;
-    for (std::size_t i = 1; i < k; ++i)
-      if (!(mask >> (i - 1) & 1)) left += levels.present[i].sums;
-    offer(levels, out, left, mask, mask == 0);
-  }
-}
-
-void prefix_candidates(const Levels& levels, Candidates& out) {
-  out.reserve(2 * levels.size() + 1);
-  if (levels.any_missing) put(out, levels.missing, 0, true);  // against all levels
-  Sums left;
-  for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
-    left += levels.present[i].sums;
-    offer(levels, out, left, i + 1);
-  }
-}
-
 class Search {
  public:
   // The histogram may still change until columns of it are asked for.
@@ -244,8 +72,8 @@ class Search {
   }
 
   // Estimates the least loss of each of columns [first, last), infinity where there is no split, and the loss
-  // of each threshold of packed sums. Columns of few candidates are estimated together: a call a column would
-  // cost more than the arithmetic.
+  // of each threshold. Columns of few candidates are estimated together: a call a column would cost more than
+  // the arithmetic.
   void estimate_columns(std::size_t first, std::size_t last) {
     if (!(noise_ > 0.0)) return;
     thread_local Candidates out;
@@ -269,9 +97,9 @@ class Search {
     };
     for (std::size_t c = first; c < last; ++c) {
       if (!allows(c)) continue;
-      if (has_packed_thresholds(c)) {
-        add(c, thresholds);
-        if (thresholds.size >= kBlock || c + 1 == last || !has_packed_thresholds(c + 1)) estimate(thresholds);
+      if (!layout_.is_categorical[c]) {
+        histogram_.is_packed ? add<true>(c, thresholds) : add<false>(c, thresholds);
+        if (thresholds.size >= kBlock || c + 1 == last || layout_.is_categorical[c + 1]) estimate(thresholds);
         continue;
       }
       if (is_smoothed(c) && out.size > 0) finish(plain());
@@ -304,8 +132,8 @@ class Search {
     out.size = 0;
     if (!allows(c)) return;
     Terms terms = plain();
-    if (noise_ > 0.0 && has_packed_thresholds(c)) {
-      offer_thresholds(c, bound, out);
+    if (noise_ > 0.0 && !layout_.is_categorical[c]) {
+      histogram_.is_packed ? offer_thresholds<true>(c, bound, out) : offer_thresholds<false>(c, bound, out);
     } else {
       terms = offer_all(c, out);
       if (noise_ > 0.0) keep_below(bound, terms, rough, out);
@@ -357,50 +185,60 @@ class Search {
   bool is_smoothed(std::size_t c) const { return layout_.is_categorical[c] && smoothing_ > 0.0; }
   Terms plain() const { return {{node_.a, node_.b, node_.count}, 1.0}; }
 
-  bool has_packed_thresholds(std::size_t c) const {
-    return histogram_.is_packed && !layout_.is_categorical[c];
-  }
-
   // Adds the column's thresholds, with the missing values on the left; where there are any, the same with
   // them on the right, and they alone there. Of those with the same rows only the lowest: the next one takes
   // its place.
+  template <bool kPacked>
   void add(std::size_t c, Thresholds& out) {
     const Column column = cells(c);
-    const std::size_t first = out.size;
-    for (auto& cells : out.cells) cells.resize(std::max(cells.size(), first + 2 * column.n_values));
-    std::uint64_t *left_positive = out.cells[0].data(), *left_negative = out.cells[1].data();
-    std::uint64_t p = 0, q = 0;
+    const std::size_t first = out.size, n_values = column.n_values;
+    for (auto* v : {&out.mass[0], &out.mass[1], &out.count})
+      v->resize(std::max(v->size(), first + 2 * n_values));
+    std::uint64_t *mass[2] = {out.mass[0].data(), out.mass[1].data()}, *count = out.count.data();
+    std::uint64_t p = 0, q = 0, n = 0;
     std::size_t end = first;
-    for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
-      const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
-      left_positive[end] = p += positive;
-      left_negative[end] = q += negative;
-      end += (positive | negative) != 0;
+    for (std::size_t v = 0; v + 1 < n_values; ++v) {
+      const std::uint64_t positive = column.mass<kPacked>(0, v), negative = column.mass<kPacked>(1, v);
+      mass[0][end] = p += positive;
+      mass[1][end] = q += negative;
+      if constexpr (!kPacked) count[end] = n += column.count<kPacked>(v);
+      end += kPacked ? (positive | negative) != 0 : column.any(v);
     }
     const std::size_t start = 2 * layout_.start[out.runs.empty() ? c : out.runs[0].column];
     estimated_[c] = {kNever, start + first, end - first};
     out.size = end;
-    if (column.any(column.n_values)) {
-      for (std::size_t k = 0; k < 2; ++k) {
-        std::uint64_t* left = out.cells[k].data();
+    if (column.any(n_values)) {
+      const auto both_ways = [&](std::uint64_t* left, std::uint64_t of_values, std::uint64_t of_missing) {
         std::copy(left + first, left + end, left + end);
-        left[2 * end - first] = (k == 0 ? p : q) + column.word(k, column.n_values - 1);
-        for (std::size_t i = first; i < end; ++i) left[i] += column.word(k, column.n_values);
-      }
+        left[2 * end - first] = of_values;
+        for (std::size_t i = first; i < end; ++i) left[i] += of_missing;
+      };
+      const std::size_t last = n_values - 1;
+      both_ways(mass[0], p + column.mass<kPacked>(0, last), column.mass<kPacked>(0, n_values));
+      both_ways(mass[1], q + column.mass<kPacked>(1, last), column.mass<kPacked>(1, n_values));
+      if (!kPacked) both_ways(count, n + column.count<kPacked>(last), column.count<kPacked>(n_values));
       out.size = 2 * end - first + 1;
-      add_run({c, end, out.size}, out);
+      add_run<kPacked>({c, end, out.size}, out);
     }
-    add_run({c, first, end}, out);
+    add_run<kPacked>({c, first, end}, out);
+  }
+
+  template <bool kPacked>
+  static Sums sums_of(std::uint64_t p, std::uint64_t q, std::uint64_t n) {
+    if (!kPacked) return {static_cast<double>(p), static_cast<double>(q), static_cast<double>(n)};
+    const Cell a = unpacked(p), b = unpacked(q);
+    return {static_cast<double>(a.weight), static_cast<double>(b.weight),
+            static_cast<double>(a.count + b.count)};
   }
 
   // Counts and masses on the left rise from one threshold to the next, so that those that break no limit
   // follow each other.
+  template <bool kPacked>
   void add_run(Thresholds::Run run, Thresholds& out) const {
     const Totals total = plain().total;
     const auto fits = [&](std::size_t i) {
-      const Cell a = unpacked(out.cells[0][i]), b = unpacked(out.cells[1][i]);
-      return admits(limits_, total, static_cast<double>(a.weight), static_cast<double>(b.weight),
-                    static_cast<double>(a.count + b.count));
+      const Sums left = sums_of<kPacked>(out.mass[0][i], out.mass[1][i], out.count[i]);
+      return admits(limits_, total, left.a, left.b, left.count);
     };
     while (run.begin < run.end && !fits(run.begin)) ++run.begin;
     while (run.begin < run.end && !fits(run.end - 1)) --run.end;
@@ -410,7 +248,8 @@ class Search {
   void estimate(Thresholds& of) {
     if (of.runs.empty()) return;
     float* loss = threshold_loss_.get() + 2 * layout_.start[of.runs[0].column];
-    estimate_(of.cells[0].data(), of.cells[1].data(), of.size, plain().total, loss);
+    estimate_(of.mass[0].data(), of.mass[1].data(), histogram_.is_packed ? kCountBits : 0, of.size,
+              plain().total, loss);
     for (const Thresholds::Run& run : of.runs) {
       const auto least = static_cast<double>(least_of(loss + run.begin, run.end - run.begin));
       estimated_[run.column].least = std::min(estimated_[run.column].least, least);
@@ -418,31 +257,29 @@ class Search {
     of.clear();
   }
 
-  // Adds the thresholds of packed sums whose estimate is at most `bound`.
+  // Adds the thresholds whose estimate is at most `bound`.
+  template <bool kPacked>
   void offer_thresholds(std::size_t c, double bound, Candidates& out) const {
     const Column column = cells(c);
-    const bool any_missing = column.any(column.n_values);
-    const std::uint64_t m = column.word(0, column.n_values), n = column.word(1, column.n_values);
+    const std::size_t n_values = column.n_values;
+    const bool any_missing = column.any(n_values);
+    const std::uint64_t missing[3] = {column.mass<kPacked>(0, n_values), column.mass<kPacked>(1, n_values),
+                                      column.count<kPacked>(n_values)};
     const float *with_missing = threshold_loss_.get() + estimated_[c].first,
                 *without = with_missing + estimated_[c].n_thresholds;
-    out.reserve(2 * column.n_values);
-    const auto offer = [&](float estimate, std::uint64_t p, std::uint64_t q, std::size_t v, bool left) {
-      if (static_cast<double>(estimate) > bound) return;
-      const Cell a = unpacked(p), b = unpacked(q);
-      put(out,
-          {static_cast<double>(a.weight), static_cast<double>(b.weight),
-           static_cast<double>(a.count + b.count)},
-          v, left);
-    };
-    std::uint64_t p = 0, q = 0;
-    for (std::size_t v = 0; v < column.n_values; ++v) {
-      const std::uint64_t positive = column.word(0, v), negative = column.word(1, v);
+    out.reserve(2 * n_values);
+    std::uint64_t p = 0, q = 0, n = 0;
+    for (std::size_t v = 0; v < n_values; ++v) {
+      const std::uint64_t positive = column.mass<kPacked>(0, v), negative = column.mass<kPacked>(1, v);
       p += positive;
       q += negative;
-      const bool last = v + 1 == column.n_values;
-      if (!last && (positive | negative) == 0) continue;
-      if (!last) offer(*with_missing++, p + m, q + n, v, true);
-      if (any_missing) offer(*without++, p, q, v, false);
+      n += column.count<kPacked>(v);
+      const bool last = v + 1 == n_values;
+      if (!last && !(kPacked ? (positive | negative) != 0 : column.any(v))) continue;
+      if (!last && static_cast<double>(*with_missing++) <= bound)
+        put(out, sums_of<kPacked>(p + missing[0], q + missing[1], n + missing[2]), v, true);
+      if (any_missing && static_cast<double>(*without++) <= bound)
+        put(out, sums_of<kPacked>(p, q, n), v, false);
     }
   }
 
@@ -471,10 +308,7 @@ class Search {
     }
     const std::size_t first = out.size;
     const Levels levels = levels_of(column, node_, smoothing_);
-    if (levels.size() > kAllSubsets)
-      prefix_candidates(levels, out);
-    else if (levels.size() > 0)
-      subset_candidates(levels, out);
+    level_candidates(levels, out);
     if (!is_smoothed(c)) return plain();
     if (limits_.least_class > 0.0) refuse_pure(first, out);
     // What a split leaves of the smoothed risk it leaves of the node's.
@@ -510,7 +344,7 @@ class Search {
     return least;
   }
 
-  Column cells(std::size_t c) const { return {histogram_, layout_.start[c], layout_.n_codes(c) - 1}; }
+  Column cells(std::size_t c) const { return {histogram_, layout_.start[c], layout_.n_codes(c)}; }
 
   // Turns a mask or a prefix into the codes that go right: the side without the lowest level present.
   void categories(std::vector<std::uint32_t> levels, std::size_t what, Split& split) const {

@@ -78,6 +78,20 @@ def test_everything_stored_is_finite_where_the_loss_has_a_pole():
     assert model.rounds_["val_loss"].max() > 1e100
 
 
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_the_unit_of_the_weights_changes_no_bit_of_the_validation_loss(exponent):
+    """Losses here reach 1e250: their sums with the weights as they are would be no numbers."""
+    (X, y), (X_val, y_val) = halves()
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y_val))
+    losses = []
+    for unit in (1.0, 2.0**exponent):
+        model = TAdaBoostClassifier(t=1.5, learning_rate=1.0, min_samples_leaf=1, leaf_ridge=0.0)
+        model.fit(X, y, X_val=X_val, y_val=1 - y_val, sample_weight_val=weight * unit)
+        losses.append(model.rounds_["val_loss"])
+    np.testing.assert_array_equal(*losses)
+    assert losses[0].max() > 1e100
+
+
 # Which rows
 
 

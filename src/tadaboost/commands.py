@@ -32,6 +32,7 @@ from tadaboost.evaluate import Estimate, cross_validate
 from tadaboost.group import main
 from tadaboost.reader import DataError, Table, read_table, shown
 from tadaboost.report import render_report
+from tadaboost.target import mean_over_rows
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -404,7 +405,7 @@ def _fit(
     today = datetime.date.today().isoformat()
     errors = None
     if len(model.classes_) > 2:
-        errors = np.array([np.average(stage != y, weights=rows) for stage in model.staged_predict(X)])
+        errors = np.array([mean_over_rows(stage != y, rows) for stage in model.staged_predict(X)])
     page = render_report(model, estimate, y, sample_weight=rows, train_error=errors, date=today)
     write_aside(settings.model, lambda path: tadaboost.save(model, path))
     write_aside(settings.report, lambda path: path.write_text(page, "utf-8"))

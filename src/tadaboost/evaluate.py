@@ -13,6 +13,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
+from tadaboost.target import mean_over_rows
+
 Floats = NDArray[np.float64]
 
 
@@ -134,12 +136,12 @@ def cross_validate(
         of_truth = np.clip(p[np.arange(len(test)), place[test]], clip, 1 - clip)
         figures.append(
             (
-                np.average(model.predict(X_test) != y_test, weights=w_test),
-                np.average(-np.log(of_truth), weights=w_test),
+                mean_over_rows(model.predict(X_test) != y_test, w_test),
+                mean_over_rows(-np.log(of_truth), w_test),
                 _auc(place[test], p, w_test),
             )
         )
-        curves.append([np.average(stage != y_test, weights=w_test) for stage in model.staged_predict(X_test)])
+        curves.append([mean_over_rows(stage != y_test, w_test) for stage in model.staged_predict(X_test)])
         on_progress()
     means = np.mean(figures, axis=0)
     errors = np.std(figures, axis=0, ddof=1) / np.sqrt(folds)

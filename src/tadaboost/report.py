@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import tadaboost
 from tadaboost import charts
 from tadaboost.evaluate import Estimate
+from tadaboost.target import mean_over_rows
 
 _MOST_IMPORTANT = 20
 _CALIBRATION_BINS = 10
@@ -235,7 +236,7 @@ def _calibration(
     rows = []
     for b in np.unique(bins[weight > 0]):
         inside = bins == b
-        mean, share = (float(np.average(v[inside], weights=weight[inside])) for v in (proba, hit))
+        mean, share = (float(mean_over_rows(v[inside], weight[inside])) for v in (proba, hit))
         rows.append((b, mean, share, float(weight[inside].sum())))
     event = "the predicted class is right" if several else f"a row is {model.classes_[1]}"
     chart = charts.calibration_chart(

@@ -6,6 +6,7 @@ A weight is a multiplicity: 3 stands for three equal rows, 0 for none.
 
 from __future__ import annotations
 
+import math
 import warnings
 from numbers import Real
 from typing import Any
@@ -80,6 +81,19 @@ def weigh(
             weight[present] *= factor[index]
         _refuse_bad_weights(weight, f"{name} times class_weight")
     return weight
+
+
+def mean_over_rows(values: NDArray[Any], weight: Floats | None) -> Any:
+    """Average over rows of these weights, not all 0, along the first axis; whatever the scale of the weights.
+
+    Examples
+    --------
+    >>> float(mean_over_rows(np.array([1e300, 0.0]), np.array([1e200, 3e200])))
+    2.5e+299
+    """
+    if weight is not None:  # by a power of two, which rounds nothing
+        weight = np.ldexp(weight, -math.frexp(float(weight.max()))[1])
+    return np.average(values, axis=0, weights=weight)
 
 
 def warn_if_light(weight: Floats, min_samples_leaf: float, leaf_ridge: float) -> None:

@@ -235,7 +235,7 @@ class Watch:
         self._add(run.latest())
         if self._held_out:
             loss = losses.tempered_exp_loss(self._sign * self._score, self._model._temperature)
-            self.losses.append(np.average(np.minimum(loss, _MOST_LOSS), axis=0, weights=self._rows.weight))
+            self.losses.append(target.mean_over_rows(np.minimum(loss, _MOST_LOSS), self._rows.weight))
         if self._scorer is None:
             return float(self.losses[-1].mean())
         weight = {} if self._rows.weight is None else {"sample_weight": self._rows.weight}
