@@ -339,12 +339,16 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         about = {"X": X, "y": y, "metadata": given or None}
         progress = self._init_callback_context(max_subtasks=self.n_estimators)
         progress.call_on_fit_task_begin(estimator=self, **about)
+        # A task that nobody hears of is kept until the end, and costs a twentieth of a small round.
+        called = bool(getattr(progress, "_callbacks", True))
+        task = None
         while run.stop_reason is None:
-            task = progress.subcontext(task_name="round").call_on_fit_task_begin(estimator=self, **about)
+            if called:
+                task = progress.subcontext(task_name="round").call_on_fit_task_begin(estimator=self, **about)
             run.step()  # tree, rho, mu, alpha and the new weights
             if watch.look(run):
                 run.stop_reason = run.stop_reason or "early stopping"
-            if task.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted):
+            if task and task.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted):
                 run.stop_reason = run.stop_reason or "callback"
             if checkpoint is not None:
                 checkpoint.keep(run, fitted)
