@@ -184,6 +184,11 @@ Range range_block(const double* x, std::size_t n) {
 }
 
 TADA_CLONES
+double least_above(const double* x, std::size_t n, double bound) {
+  return extreme_of(x, n, kInf, [bound](double p, double q) { return (p > bound) & (p < q) ? p : q; });
+}
+
+TADA_CLONES
 std::size_t count_at_most(const double* x, std::size_t n, double bound) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < n; ++i) count += x[i] <= bound;

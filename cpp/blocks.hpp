@@ -42,11 +42,13 @@ void trial_block(const double* state, std::size_t n, double c, double s, double 
 // The same map for one log weight.
 double stepped(double l, double c, double s);
 
-// Least and most of x; how many x[i] are at most, or below, `bound`.
+// Least and most of x; the least x[i] above `bound`, infinity if there is none; how many x[i] are at most, or
+// below, `bound`.
 struct Range {
   double least, most;
 };
 Range range_block(const double* x, std::size_t n);
+double least_above(const double* x, std::size_t n, double bound);
 std::size_t count_at_most(const double* x, std::size_t n, double bound);
 std::size_t count_below(const double* x, std::size_t n, double bound);
 

@@ -96,13 +96,14 @@ std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) 
     double* state = scratch_.data() + chunk.begin;
     for (std::size_t i = 0; i < size; ++i) state[i] = state_[rows_[chunk.begin + i]];
     Range range = range_block(state, size);
-    if (range.least == off) {  // rare: the least of the rows that are on, row by row
-      range.least = fast::kInf;
-      for (std::size_t i = 0; i < size; ++i) {
-        if (state[i] == off) out.off += count_of(rows_[chunk.begin + i]);
-        if (state[i] > off && state[i] < range.least) range.least = state[i];
-      }
+    if (range.least == off) {
+      range.least = least_above(state, size, off);
       if (range.most == off) range.most = -fast::kInf;
+      if (unit_)
+        out.off = count_at_most(state, size, off);
+      else
+        for (std::size_t i = 0; i < size; ++i)
+          if (state[i] == off) out.off += count_of(rows_[chunk.begin + i]);
     }
     out.least = range.least;
     out.most = range.most;
