@@ -2,6 +2,7 @@
 #include "candidates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tada {
@@ -50,13 +51,14 @@ void scan(const Column& column, Candidates& out) {
 
 void subset_candidates(const Levels& levels, Candidates& out) {
   const std::size_t k = levels.size(), n_masks = std::size_t{1} << (k - 1);
+  std::array<Sums, std::size_t{1} << (kAllSubsets - 1)> left;  // by the mask of what goes right; exact
+  left[0] = {};
+  for (const Level& level : levels.present) left[0] += level.sums;
+  for (std::size_t i = 1; i < k; ++i)
+    for (std::size_t mask = 0, bit = std::size_t{1} << (i - 1); mask < bit; ++mask)
+      left[mask | bit] = left[mask] - levels.present[i].sums;
   out.reserve(2 * n_masks);
-  for (std::size_t mask = 0; mask < n_masks; ++mask) {
-    Sums left = levels.present[0].sums;
-    for (std::size_t i = 1; i < k; ++i)
-      if (!(mask >> (i - 1) & 1)) left += levels.present[i].sums;
-    offer(levels, out, left, mask, mask == 0);
-  }
+  for (std::size_t mask = 0; mask < n_masks; ++mask) offer(levels, out, left[mask], mask, mask == 0);
 }
 
 void prefix_candidates(const Levels& levels, Candidates& out) {

@@ -18,6 +18,7 @@ struct Sums {
   Sums& operator+=(const Sums& o) {
     return a += o.a, b += o.b, count += o.count, positive += o.positive, *this;
   }
+  Sums operator-(const Sums& o) const { return {a - o.a, b - o.b, count - o.count, positive - o.positive}; }
 };
 
 // The left children that columns offer, a column after the other, each in the order of the tie rule. Sums as
