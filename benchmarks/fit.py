@@ -71,14 +71,23 @@ CASES = [
     Case(500, 10, 100, 8, target=1.5),
 ]  # fmt: skip
 TEMPERATURES = [0.0, 0.5, 0.8, 1.0]
+SECONDS = 15.0  # that short fits are repeated for
 
 
-def ours(case: Case, t: float, X: Any, y: np.ndarray, trees: int | None = None, threads: int = 1):
+def ours(
+    case: Case,
+    t: float,
+    X: Any,
+    y: np.ndarray,
+    trees: int | None = None,
+    threads: int = 1,
+    weight: np.ndarray | None = None,
+) -> measure.Work:
     """Fit with the defaults of the library but for the size."""
     model = tadaboost.TAdaBoostClassifier(
         t, n_estimators=trees or case.trees, max_leaf_nodes=case.leaves, max_bins=case.bins, n_jobs=threads
     )
-    return lambda: model.fit(X, y)
+    return lambda: model.fit(X, y, sample_weight=weight)
 
 
 def without_binning(case: Case, every: list[float], single: list[float]) -> list[float]:
@@ -116,7 +125,7 @@ def boosting(case: Case, temperatures: list[float], repeats: int) -> Iterator[Ro
     }
     for t in temperatures:
         works[f"all {t}"], works[f"one {t}"] = ours(case, t, X, y), ours(case, t, X, y, trees=1)
-    found = measure.in_turns(works, repeats)
+    found = measure.in_turns(works, repeats, seconds=SECONDS)
     peers = {name: found[name].cpu for name in ("LightGBM", "XGBoost")}
     for t in temperatures:
         mine = without_binning(case, found[f"all {t}"].cpu, found[f"one {t}"].cpu)
@@ -198,12 +207,16 @@ def adaboost(options: argparse.Namespace) -> Iterator[Row]:
         large = rows > 100_000
         trees = options.ada_trees if large else case.trees
         ada = AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=case.leaves), n_estimators=trees)
-        mine = measure.in_turns({"ours": ours(case, 1.0, X, y)}, options.repeats)["ours"].cpu
-        fit = {"peer": lambda ada=ada, X=X, y=y: ada.fit(X, y)}
-        peer = measure.in_turns(fit, 1 if large else options.repeats, warm=not large)["peer"].cpu
-        peer = [seconds * case.trees / trees for seconds in peer]
+        works: dict[str, measure.Work] = {"ours": ours(case, 1.0, X, y)}
+        peer: dict[str, measure.Work] = {"peer": lambda ada=ada, X=X, y=y: ada.fit(X, y)}
+        if large:  # minutes a tree: once
+            found = measure.in_turns(works, options.repeats) | measure.in_turns(peer, 1, warm=False)
+        else:
+            found = measure.in_turns(works | peer, options.repeats, seconds=SECONDS)
+        mine = found["ours"].cpu
+        peers = [seconds * case.trees / trees for seconds in found["peer"].cpu]
         name = "scikit-learn AdaBoost" + (f", from {trees} of its trees," if trees != case.trees else "")
-        yield Row(f"whole fit, {case}, t = 1", target, mine, {name: peer})
+        yield Row(f"whole fit, {case}, t = 1", target, mine, {name: peers})
 
 
 def categories(options: argparse.Namespace) -> Iterator[Row]:
@@ -224,16 +237,41 @@ def categories(options: argparse.Namespace) -> Iterator[Row]:
             )(),
             "binned": train_light(case, binned),
         }
-        cpu = {work: times.cpu for work, times in measure.in_turns(works, options.repeats).items()}
+        found = measure.in_turns(works, options.repeats, seconds=SECONDS)
+        cpu = {work: times.cpu for work, times in found.items()}
         text = f"{name}, {case}, native categories, t = 0.5"
         yield Row(f"whole fit, {text}", 2.0, cpu["all"], {"LightGBM": cpu["whole"]})
         mine = without_binning(case, cpu["all"], cpu["one"])
         yield Row(f"boosting, {text}", 2.0, mine, {"LightGBM": cpu["binned"]})
 
 
+def messy(options: argparse.Namespace) -> Iterator[Row]:
+    """Trees alone where cells are missing, and where rows have weights that are no whole numbers."""
+    case = Case(100_000, 50, 50, 8)
+    X, y = measure.table(case.rows, case.columns)
+    rng = np.random.default_rng(0)
+    holes = np.where(rng.random(X.shape) < 0.1, np.float32(np.nan), X)
+    weight = rng.uniform(0.5, 1.5, case.rows)
+    tables = {
+        "a tenth of the cells missing": (holes, None),
+        "fractional weights": (X, weight),
+        "a tenth of the cells missing, fractional weights": (holes, weight),
+    }
+    for text, (table, w) in tables.items():
+        data = lightgbm.Dataset(table, y, weight=w, params=light(case)).construct()
+        works = {
+            "LightGBM": train_light(case, data),
+            "all": ours(case, 0.5, table, y, weight=w),
+            "one": ours(case, 0.5, table, y, trees=1, weight=w),
+        }
+        cpu = {name: times.cpu for name, times in measure.in_turns(works, options.repeats).items()}
+        mine = without_binning(case, cpu["all"], cpu["one"])
+        yield Row(f"boosting, {case}, {text}, t = 0.5", None, mine, {"LightGBM": cpu["LightGBM"]})
+
+
 WORKS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "boosting": every_boosting, "binning": binning_alone, "whole": whole, "threads": threads,
-    "adaboost": adaboost, "categories": categories,
+    "adaboost": adaboost, "categories": categories, "messy": messy,
 }  # fmt: skip
 
 

@@ -45,15 +45,22 @@ def timed(work: Work) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def in_turns(works: dict[str, Work], repeats: int, warm: bool = True) -> dict[str, Times]:
-    """Time each work, one of each in turn, after one that does not count."""
+def in_turns(
+    works: dict[str, Work], repeats: int, warm: bool = True, seconds: float = 0.0
+) -> dict[str, Times]:
+    """Time each work, one of each in turn, after one that does not count; so often, and for so long.
+
+    A shared machine has slow seconds: a turn of short works should not fall into them as a whole.
+    """
     for work in works.values() if warm else ():
         work()
     found = {name: Times([], []) for name in works}
-    for _ in range(repeats):
+    start = time.perf_counter()
+    while repeats > 0 or time.perf_counter() - start < seconds:
+        repeats -= 1
         for name, work in works.items():
-            for seconds, one in zip(found[name], timed(work), strict=True):
-                seconds.append(one)
+            for one, another in zip(found[name], timed(work), strict=True):
+                one.append(another)
     return found
 
 
