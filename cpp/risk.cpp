@@ -151,8 +151,9 @@ void lines_block(const Children& children, std::size_t n, const float* phi, floa
       const float lo = a < b ? a : b, hi = a < b ? b : a, ratio = lo / (hi > kLeast ? hi : kLeast);
       std::int32_t bits;
       std::memcpy(&bits, &ratio, sizeof bits);
-      const std::int32_t j = (bits >> kPlaceBits) - kFirst;
-      knot[k][i] = j > 0 ? j : 0;
+      // Within the table even for what is no number, as masses of histograms that contradict themselves.
+      const std::int32_t j = (bits >> kPlaceBits) - kFirst, known = j < kKnots - 1 ? j : kKnots - 1;
+      knot[k][i] = known > 0 ? known : 0;
       place[k][i] = static_cast<float>(bits & ((1 << kPlaceBits) - 1)) * (1.0f / (1 << kPlaceBits));
       most[k][i] = hi;
     }
