@@ -148,12 +148,12 @@ void lines_block(const Children& children, std::size_t n, const float* phi, floa
   for (int k = 0; k < 2; ++k)
     for (std::size_t i = 0; i < n; ++i) {
       const float a = children.mass[2 * k][i], b = children.mass[2 * k + 1][i];
-      const float lo = a < b ? a : b, hi = a < b ? b : a, ratio = lo / (hi > kLeast ? hi : kLeast);
+      const float lo = a < b ? a : b, hi = a < b ? b : a, share = lo / (hi > kLeast ? hi : kLeast);
+      const float ratio = share < 1.0f ? share : 1.0f;  // what is no number, too: it must be in the table
       std::int32_t bits;
       std::memcpy(&bits, &ratio, sizeof bits);
-      // Within the table even for what is no number, as masses of histograms that contradict themselves.
-      const std::int32_t j = (bits >> kPlaceBits) - kFirst, known = j < kKnots - 1 ? j : kKnots - 1;
-      knot[k][i] = known > 0 ? known : 0;
+      const std::int32_t j = (bits >> kPlaceBits) - kFirst;
+      knot[k][i] = j > 0 ? j : 0;
       place[k][i] = static_cast<float>(bits & ((1 << kPlaceBits) - 1)) * (1.0f / (1 << kPlaceBits));
       most[k][i] = hi;
     }
