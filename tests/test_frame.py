@@ -303,3 +303,13 @@ def test_codes_and_levels_are_inverse(cells):
             assert np.isnan(at)
         else:
             assert schema[0][int(at)] == cell
+
+
+def test_a_category_has_the_levels_that_rows_have_whatever_others_its_type_knows():
+    column = pd.Categorical(["c", None, "a", "c"], categories=["z", "c", "b", "a"])
+    table = open_table(pd.DataFrame({"x": column}))
+    schema = learn_schema(table, "from_dtype")
+    assert schema == [["a", "c"]]
+    np.testing.assert_array_equal(to_matrix(table, schema)[:, 0], [1.0, np.nan, 0.0, 1.0])
+    weighted = learn_schema(table, "from_dtype", np.array([True, True, False, True]))
+    assert weighted == [["c"]]

@@ -430,9 +430,9 @@ def _is_whole(column: Column) -> bool:
     return bool(column.dtype.is_integer() or column.dtype == nw.Boolean)
 
 
-def _any_infinite(numbers: Matrix) -> bool:
+def _any_infinite(cells: Matrix) -> bool:
     # Two passes without a temporary; fmax and fmin skip NaN.
-    return bool(np.isinf(np.fmax.reduce(numbers, axis=None)) or np.isinf(np.fmin.reduce(numbers, axis=None)))
+    return bool(np.isinf(np.fmax.reduce(cells, axis=None)) or np.isinf(np.fmin.reduce(cells, axis=None)))
 
 
 def refuse_infinity(matrix: Matrix, table: Table) -> None:
