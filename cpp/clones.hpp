@@ -11,6 +11,11 @@
 #define TADA_CLONES
 #endif
 
+// Whether code with AVX2 instructions by name may stand beside plain code, for machines that have them.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(TADABOOST_ONE_COPY)
+#define TADA_AVX2 1
+#endif
+
 #if defined(__GNUC__)
 #define TADA_NOINLINE __attribute__((noinline))
 #else

@@ -14,30 +14,6 @@ namespace {
 constexpr std::size_t kWorthThreads = 1
                                       << 15;  // updates below which waking a thread costs more than it brings
 
-// Stable partition of rows[begin, end) (and what lies beside them) by their code of one column.
-template <class Code, bool kBeside>
-std::size_t partition(const Code* column, View<const std::uint8_t> goes_left, std::size_t begin,
-                      std::size_t end, std::uint32_t* rows, std::uint32_t* beside, std::uint32_t* spare_rows,
-                      std::uint32_t* spare_beside) {
-  std::size_t left = begin, right = begin;
-  for (std::size_t i = begin; i < end; ++i) {
-    const std::uint32_t row = rows[i];
-    const std::size_t is_left = goes_left[column[row]];
-    rows[left] = row;
-    spare_rows[right] = row;
-    if constexpr (kBeside) {
-      const std::uint32_t x = beside[i];
-      beside[left] = x;
-      spare_beside[right] = x;
-    }
-    left += is_left;
-    right += 1 - is_left;
-  }
-  std::copy(spare_rows + begin, spare_rows + right, rows + left);
-  if constexpr (kBeside) std::copy(spare_beside + begin, spare_beside + right, beside + left);
-  return left;
-}
-
 }  // namespace
 
 template <class Code>
@@ -164,10 +140,8 @@ void Shard::draw(View<const std::uint8_t> drawn, NodeRows& root) {
   std::vector<std::uint8_t> by_row(n_rows());
   for (std::size_t i = 0; i < by_row.size(); ++i) by_row[i] = drawn[order_[i]] != 0;
   const std::uint8_t first[2] = {0, 1};
-  const auto run = unit_ ? partition<std::uint8_t, true> : partition<std::uint8_t, false>;
   for (int k = 0; k < 2; ++k)
-    root.drawn[k] = run(by_row.data(), {first, 2}, root.begin[k], root.end[k], rows_.data(), fixed_.data(),
-                        spare_rows(), spare_fixed());
+    root.drawn[k] = partition(by_row.data(), {first, 2}, root.begin[k], root.end[k], row_order(), spare());
 }
 
 std::vector<double> Shard::by_given(const std::vector<double>& by_row) const {
@@ -252,9 +226,8 @@ void Shard::split(std::int32_t id, std::int32_t left, std::int32_t right, std::s
           std::size_t n_left = 0;  // of the drawn rows
           if (some_drawn_)
             for (std::size_t i = node.begin[k]; i < node.drawn[k]; ++i) n_left += goes_left[codes[rows_[i]]];
-          const auto run = unit_ ? partition<Code, true> : partition<Code, false>;
-          child[0].end[k] = child[1].begin[k] = run(codes, goes_left, node.begin[k], node.end[k],
-                                                    rows_.data(), fixed_.data(), spare_rows(), spare_fixed());
+          child[0].end[k] = child[1].begin[k] =
+              partition(codes, goes_left, node.begin[k], node.end[k], row_order(), spare());
           child[0].drawn[k] = some_drawn_ ? node.begin[k] + n_left : child[0].end[k];
           child[1].drawn[k] =
               some_drawn_ ? child[1].begin[k] + (node.drawn[k] - node.begin[k] - n_left) : node.end[k];

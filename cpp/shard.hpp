@@ -12,6 +12,7 @@
 #include "code_table.hpp"
 #include "exact_sum.hpp"
 #include "histogram.hpp"
+#include "partition.hpp"
 #include "pool.hpp"
 
 namespace tada {
@@ -148,8 +149,11 @@ class Shard {
   // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the
   // leaves; the leaf of each row.
   std::vector<double> scratch_;
-  std::uint32_t* spare_rows() { return reinterpret_cast<std::uint32_t*>(scratch_.data()); }
-  std::uint32_t* spare_fixed() { return spare_rows() + n_rows(); }
+  RowOrder row_order() { return {rows_.data(), unit_ ? fixed_.data() : nullptr}; }
+  RowOrder spare() {
+    auto* words = reinterpret_cast<std::uint32_t*>(scratch_.data());
+    return {words, words + n_rows()};
+  }
   std::vector<NodeRows> nodes_;
   std::vector<std::uint8_t> gathered_;  // by node: scratch_ holds the states of its rows
   double most_fixed_ = 1.0;

@@ -163,9 +163,10 @@ def test_a_fixed_point_weight_half_way_goes_to_the_even_integer(weight):
     assert shard.histogram(0)[0, 0, 0] == round(2 * weight)
 
 
+@pytest.mark.parametrize("n", [2, 15, 17, 240])  # eight rows of a class go together
 @pytest.mark.parametrize("kind", ["unit", "fractional"])
-def test_a_split_deals_each_row_to_the_child_that_its_code_says(kind):
-    table = random_table(240, (7,), kind, seed=5)
+def test_a_split_deals_each_row_to_the_child_that_its_code_says(kind, n):
+    table = random_table(n, (7,), kind, seed=5)
     shard = shard_of(table)
     shard.begin_tree(10)
     goes_left = np.array([1, 0, 0, 1, 1, 0, 1], np.uint8)  # any set of codes, missing among them
