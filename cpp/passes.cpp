@@ -64,18 +64,27 @@ std::vector<Sums> Shard::by_leaf(View<const std::int32_t> leaves, const Sums& no
   return sums;
 }
 
-// Adds x[i] times the multiplicity of row_of(i) to the sum.
-template <class RowOf>
-void Shard::add(RowOf row_of, std::size_t n, const double* x, int exponent, ExactSum& sum) const {
+// Adds x[i] times the multiplicity of the i-th row to the sum.
+void Shard::add(const Times& times, std::size_t n, const double* x, int exponent, ExactSum& sum) const {
   if (unit_) return add_block(x, n, exponent, sum);
-  if (whole_) {
-    std::uint32_t times[kBlock];
-    for (std::size_t i = 0; i < n; ++i) times[i] = static_cast<std::uint32_t>(cell_of_row_[row_of(i)].count);
-    return add_block(x, times, n, exponent, sum);
-  }
+  if (whole_) return add_block(x, times.whole, n, exponent, sum);
   double weighted[kBlock];
-  for (std::size_t i = 0; i < n; ++i) weighted[i] = x[i] * multiplicity_[row_of(i)];
+  for (std::size_t i = 0; i < n; ++i) weighted[i] = x[i] * times.real[i];
   add_block(weighted, n, exponent, sum);
+}
+
+// Multiplicities of the rows at [first, ...) of the row order; of leaves whose states were gathered.
+Shard::Times Shard::times_in_leaves(std::size_t first) const {
+  return {times_.data() + (times_.empty() ? 0 : first),
+          real_times_.data() + (real_times_.empty() ? 0 : first)};
+}
+
+// Puts the multiplicities of these rows into the order of the leaves, too.
+void Shard::gather_times(const Chunk& chunk) {
+  for (std::size_t i = chunk.begin; i < chunk.end && !times_.empty(); ++i)
+    times_[i] = static_cast<std::uint32_t>(cell_of_row_[rows_[i]].count);
+  for (std::size_t i = chunk.begin; i < chunk.end && !real_times_.empty(); ++i)
+    real_times_[i] = multiplicity_[rows_[i]];
 }
 
 // e of rows [first, first + n).
@@ -95,6 +104,7 @@ std::vector<LeafExtremes> Shard::leaf_extremes(View<const std::int32_t> leaves) 
     const std::size_t size = chunk.end - chunk.begin;
     double* state = scratch_.data() + chunk.begin;
     for (std::size_t i = 0; i < size; ++i) state[i] = state_[rows_[chunk.begin + i]];
+    gather_times(chunk);
     Range range = range_block(state, size);
     if (range.least == off) {
       range.least = least_above(state, size, off);
@@ -132,7 +142,7 @@ std::vector<ExactSum> Shard::leaf_sums(View<const std::int32_t> leaves, View<con
         weight_block(scratch_.data() + first, n, s_, e);
       else
         for (std::size_t i = 0; i < n; ++i) e[i] = weight_[rows_[first + i]];
-      add([&](std::size_t i) { return rows_[first + i]; }, n, e, exponent[chunk.pair], out);
+      add(times_in_leaves(first), n, e, exponent[chunk.pair], out);
     }
   });
 }
@@ -146,9 +156,9 @@ std::vector<TrialSums> Shard::trial(View<const std::int32_t> leaves, View<const 
     for (std::size_t first = chunk.begin; first < chunk.end; first += kBlock) {
       const std::size_t n = std::min(kBlock, chunk.end - first);
       trial_block(scratch_.data() + first, n, c, s_, slope_cap[chunk.pair], e, slope);
-      auto row_of = [&](std::size_t i) { return rows_[first + i]; };
-      add(row_of, n, e, exponent[chunk.pair], out.weight);
-      add(row_of, n, slope, slope_exponent[chunk.pair], out.slope);
+      const Times times = times_in_leaves(first);
+      add(times, n, e, exponent[chunk.pair], out.weight);
+      add(times, n, slope, slope_exponent[chunk.pair], out.slope);
     }
   });
 }
@@ -160,9 +170,12 @@ void Shard::tally(std::size_t first, std::size_t n, double y, const double* e, c
   const double* states = state_.data() + first;
   const double* scores = score_.data() + first;
   const double off = off_state(s_);
-  auto row_of = [first](std::size_t i) { return first + i; };
-  add(row_of, n, e, exponent, out.weight);
-  add(row_of, n, e_power, loss_exponent, out.loss);
+  std::uint32_t whole[kBlock];
+  for (std::size_t i = 0; i < n && whole_ && !unit_; ++i)
+    whole[i] = static_cast<std::uint32_t>(cell_of_row_[first + i].count);
+  const Times times{whole, multiplicity_.data() + (multiplicity_.empty() ? 0 : first)};
+  add(times, n, e, exponent, out.weight);
+  add(times, n, e_power, loss_exponent, out.loss);
   if (unit_) {
     out.wrong += y > 0.0 ? count_at_most(scores, n, 0.0) : n - count_below(scores, n, 0.0);
     if (some_off) {

@@ -92,6 +92,8 @@ void Shard::merge_alike(CodeTable<Code>& table) {
 void Shard::make_room() {
   const std::size_t n = n_rows();
   if (unit_) fixed_.resize(n);
+  if (whole_ && !unit_) times_.resize(n);
+  if (!whole_) real_times_.resize(n);
   score_.resize(n);
   rows_.resize(n);
   scratch_.resize(n);

@@ -121,8 +121,13 @@ class Shard {
   void draw(View<const std::uint8_t> drawn, NodeRows& root);
   void add_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
                 Cells out);
-  template <class RowOf>
-  void add(RowOf row_of, std::size_t n, const double* x, int exponent, ExactSum& sum) const;
+  struct Times {  // multiplicities of rows, where they are whole and where not; nothing where all are 1
+    const std::uint32_t* whole;
+    const double* real;
+  };
+  Times times_in_leaves(std::size_t first) const;
+  void gather_times(const Chunk& chunk);
+  void add(const Times& times, std::size_t n, const double* x, int exponent, ExactSum& sum) const;
   template <class Id>
   Moments step_by_row(View<const std::int32_t> leaves, View<const double> value, double alpha, double clip,
                       int exponent, int loss_exponent, Id* leaf_of_row);
@@ -154,6 +159,8 @@ class Shard {
     auto* words = reinterpret_cast<std::uint32_t*>(scratch_.data());
     return {words, words + n_rows()};
   }
+  std::vector<std::uint32_t> times_;  // whole multiplicities in the order of the leaves; empty if all are 1
+  std::vector<double> real_times_;    // the same where they are not whole
   std::vector<NodeRows> nodes_;
   std::vector<std::uint8_t> gathered_;  // by node: scratch_ holds the states of its rows
   double most_fixed_ = 1.0;
