@@ -26,6 +26,7 @@ SOURCES = [
     "candidates",
     "code_table",
     "histogram",
+    "partition",
     "passes",
     "risk",
     "shard",

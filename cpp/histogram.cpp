@@ -24,6 +24,7 @@ inline void prefetch(const void* p) {
 struct Word {
   static constexpr std::size_t kWords = 1;
   std::uint64_t x;
+  Word() = default;
   explicit Word(const Cell& cell) : x(packed(cell)) {}
   explicit Word(std::uint64_t word) : x(word) {}
   void add_to(std::uint64_t* cell) const { *cell += x; }
@@ -33,10 +34,12 @@ struct Pair {
 #if defined(__GNUC__)
   using Two = std::uint64_t __attribute__((vector_size(16), may_alias, aligned(8)));
   Two x;
+  Pair() = default;
   explicit Pair(const Cell& cell) : x{cell.weight, cell.count} {}
   void add_to(std::uint64_t* cell) const { *reinterpret_cast<Two*>(cell) += x; }
 #else
   Cell x;
+  Pair() = default;
   explicit Pair(const Cell& cell) : x(cell) {}
   void add_to(std::uint64_t* cell) const { cell[0] += x.weight, cell[1] += x.count; }
 #endif
@@ -133,33 +136,42 @@ TADA_NOINLINE void add_to_buffer(const Part<std::uint8_t> part, View<const std::
   }
 }
 
-// Adds a word of the buffer to a cell.
+// Bits of a word of the buffer that hold the count; none where weight and count are a word each, which no
+// number of rows can overflow.
+constexpr int kOwnWord = 0;
 template <int kBits>
-inline void add_word(std::uint64_t word, std::size_t cell, const Cells& out) {
-  constexpr std::uint64_t kCount = (std::uint64_t{1} << kBits) - 1;
-  if (out.is_packed) {
-    out.words[cell] += word;
+constexpr std::size_t kWordsOf = kBits == kOwnWord ? Pair::kWords : Word::kWords;
+
+// Adds what the buffer has for a cell.
+template <int kBits>
+inline void add_cell(const std::uint64_t* of_buffer, std::size_t cell, const Cells& out) {
+  if constexpr (kBits == kOwnWord) {
+    out.words[2 * cell] += of_buffer[0];
+    out.words[2 * cell + 1] += of_buffer[1];
+  } else if (out.is_packed) {
+    out.words[cell] += *of_buffer;
   } else {
-    out.words[2 * cell] += word >> kBits;
-    out.words[2 * cell + 1] += word & kCount;
+    out.words[2 * cell] += *of_buffer >> kBits;
+    out.words[2 * cell + 1] += *of_buffer & ((std::uint64_t{1} << kBits) - 1);
   }
 }
 
 // Empties the buffer into the histogram.
 template <int kBits>
 void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cells& out) {
+  constexpr std::size_t kWords = kWordsOf<kBits>;
   for (std::size_t b = part.first; b < part.last; ++b) {
     const Bundle& bundle = part.bundles[b];
-    std::uint64_t* column = buffer.data + (b - part.first) * kApart;
+    std::uint64_t* column = buffer.data + kWords * (b - part.first) * kApart;
     const std::size_t start = part.layout.start[bundle.members[0].column];
     for (std::size_t code = 0; bundle.is_plain() && code < bundle.n_codes; ++code)
-      add_word<kBits>(column[code], start + code, out);
+      add_cell<kBits>(column + kWords * code, start + code, out);
     for (std::size_t code = 0; !bundle.is_plain() && code < bundle.n_codes; ++code) {
-      if (column[code] == 0) continue;
+      if (kWords == 1 && column[code] == 0) continue;
       for (const Bundle::Member& member : bundle.members)
-        add_word<kBits>(column[code], part.layout.start[member.column] + member.code[code], out);
+        add_cell<kBits>(column + kWords * code, part.layout.start[member.column] + member.code[code], out);
     }
-    std::fill_n(column, bundle.n_codes, std::uint64_t{0});
+    std::fill_n(column, kWords * bundle.n_codes, std::uint64_t{0});
   }
 }
 
@@ -167,72 +179,55 @@ void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cel
 // in the nearest caches.
 constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32;
 
-// What rows add to the buffer, from the i-th on: of multiplicity 1, and others.
-template <int kBits>
-struct UnitWords {
-  View<const std::uint32_t> weight;
-  UnitWords from(std::size_t i) const { return {{weight.data + i, weight.size - i}}; }
-  Word operator()(std::size_t i) const { return Word(std::uint64_t{weight[i]} << kBits | 1); }
-};
-struct CellWords {
-  View<const Cell> cell_of_row;
-  View<const std::uint32_t> rows;
-  CellWords from(std::size_t i) const { return {cell_of_row, {rows.data + i, rows.size - i}}; }
-  Word operator()(std::size_t i) const { return Word(cell_of_row[rows[i]]); }
-};
-
-// Byte codes by way of the buffer. kBits of a word hold the count: the buffer is drained before rows
-// of multiplicity 1 need more, at 16 bits (48 for weights below 2^31) where the histogram is not packed.
-template <int kBits, class WordOf>
+// Byte codes by way of the buffer, which is drained before rows of multiplicity 1 need more than kBits to
+// count. terms_of(i, size) gives what rows [i, i + size) add.
+template <int kBits, class TermsOf>
 void add_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows, const Cells& out,
-                  WordOf word_of) {
-  constexpr std::size_t kMost = (std::size_t{1} << kBits) - 1;
+                  TermsOf terms_of) {
+  constexpr std::size_t kMost = kBits == kOwnWord ? SIZE_MAX : (std::size_t{1} << kBits) - 1;
+  constexpr std::size_t kStride = kWordsOf<kBits> * kApart;
   thread_local std::vector<std::uint64_t> words;
-  words.resize(std::max(words.size(), part.size() * kApart));  // all zero between calls
+  words.resize(std::max(words.size(), part.size() * kStride));  // all zero between calls
   const View<std::uint64_t> buffer{words.data(), words.size()};
-  for (std::size_t begin = 0; begin < rows.size; begin += kMost) {
-    const std::size_t n = std::min(kMost, rows.size - begin);
-    for (std::size_t i = begin; i < begin + n; i += kRowsTogether) {
-      const std::size_t size = std::min(kRowsTogether, begin + n - i);
+  for (std::size_t begin = 0, end; begin < rows.size; begin = end) {
+    end = begin + std::min(kMost, rows.size - begin);
+    for (std::size_t i = begin; i < end; i += kRowsTogether) {
+      const std::size_t size = std::min(kRowsTogether, end - i);
+      const auto terms = terms_of(i, size);
       for (std::size_t b = 0; b < part.size(); b += kBytesTogether) {
         const std::size_t first = part.first + b, last = std::min(first + kBytesTogether, part.last);
-        add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size},
-                      word_of.from(i), {buffer.data + b * kApart, buffer.size - b * kApart});
+        add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size}, terms,
+                      {buffer.data + b * kStride, buffer.size - b * kStride});
       }
     }
     drain<kBits>(part, buffer, out);
   }
 }
 
-// The same with weight and count beside each other, which no number of rows can overflow.
-void add_buffered_pairs(const Part<std::uint8_t>& part, View<const std::uint32_t> rows,
-                        View<std::uint64_t> out, View<const Cell> cell_of_row) {
-  thread_local std::vector<std::uint64_t> words;
-  words.resize(std::max(words.size(), 2 * part.size() * kApart));  // all zero between calls
-  const View<std::uint64_t> buffer{words.data(), words.size()};
-  Cell cells[kRowsTogether];
-  for (std::size_t i = 0; i < rows.size; i += kRowsTogether) {
-    const std::size_t size = std::min(kRowsTogether, rows.size - i);
-    for (std::size_t j = 0; j < size; ++j) cells[j] = cell_of_row[rows[i + j]];
-    for (std::size_t b = 0; b < part.size(); b += kBytesTogether) {
-      const std::size_t first = part.first + b, last = std::min(first + kBytesTogether, part.last);
-      add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size},
-                    [&cells](std::size_t j) { return Pair(cells[j]); },
-                    {buffer.data + 2 * b * kApart, buffer.size - 2 * b * kApart});
-    }
-  }
-  for (std::size_t b = part.first; b < part.last; ++b) {
-    const Bundle& bundle = part.bundles[b];
-    std::uint64_t* column = buffer.data + 2 * (b - part.first) * kApart;
-    for (const Bundle::Member& member : bundle.members)
-      for (std::size_t code = 0; code < bundle.n_codes; ++code) {
-        const std::size_t value = bundle.is_plain() ? code : member.code[code];
-        const std::size_t cell = part.layout.start[member.column] + value;
-        out[2 * cell] += column[2 * code];
-        out[2 * cell + 1] += column[2 * code + 1];
-      }
-    std::fill_n(column, 2 * bundle.n_codes, std::uint64_t{0});
-  }
+// Rows of multiplicity 1.
+template <int kBits>
+void add_unit_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows,
+                       View<const std::uint32_t> weight, const Cells& out) {
+  add_buffered<kBits>(part, rows, out, [weight](std::size_t first, std::size_t size) {
+    const View<const std::uint32_t> here{weight.data + first, size};
+    return [here](std::size_t i) { return Word(std::uint64_t{here[i]} << kBits | 1); };
+  });
+}
+
+// Rows that bring a cell.
+template <int kBits, class Term>
+void add_cells_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows,
+                        View<const Cell> cell_of_row, const Cells& out) {
+  if (part.size() <= kBytesTogether)  // then each is asked for once
+    return add_buffered<kBits>(part, rows, out, [cell_of_row, rows](std::size_t first, std::size_t size) {
+      const View<const std::uint32_t> here{rows.data + first, size};
+      return [cell_of_row, here](std::size_t i) { return Term(cell_of_row[here[i]]); };
+    });
+  Term terms[kRowsTogether];
+  add_buffered<kBits>(part, rows, out, [&](std::size_t first, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) terms[i] = Term(cell_of_row[rows[first + i]]);
+    return [&terms](std::size_t i) { return terms[i]; };
+  });
 }
 
 // Below that, draining the buffer would cost more than the updates save.
@@ -254,8 +249,8 @@ void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const
   const Part<Code> part{codes, layout, bundles, first, last};
   if constexpr (sizeof(Code) == 1) {
     if (worth_buffer(part, rows.size)) {
-      if (out.is_packed) return add_buffered<kCountBits>(part, rows, out, UnitWords<kCountBits>{weight});
-      return add_buffered<16>(part, rows, out, UnitWords<16>{weight});
+      if (out.is_packed) return add_unit_buffered<kCountBits>(part, rows, weight, out);
+      return add_unit_buffered<16>(part, rows, weight, out);  // leaves 48 for weights below 2^31
     }
   }
   const auto run = [weight](std::size_t i) { return Cell{weight[i], 1}; };
@@ -273,8 +268,8 @@ void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<c
   const auto cell = [cell_of_row, rows](std::size_t i) { return cell_of_row[rows[i]]; };
   if constexpr (sizeof(Code) == 1)
     if (worth_buffer(part, rows.size)) {
-      if (out.is_packed) return add_buffered<kCountBits>(part, rows, out, CellWords{cell_of_row, rows});
-      return add_buffered_pairs(part, rows, out.words, cell_of_row);
+      if (out.is_packed) return add_cells_buffered<kCountBits, Word>(part, rows, cell_of_row, out);
+      return add_cells_buffered<kOwnWord, Pair>(part, rows, cell_of_row, out);
     }
   if (out.is_packed)
     add_rows<Word>(part, rows, out.words, cell);
