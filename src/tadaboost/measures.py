@@ -39,6 +39,11 @@ class Projection(NamedTuple):
     status : {"ok", "flat", "none"}
         "flat": u has one sign and zeros with mass. For t < 1 every mu beyond the one given leads to the same
         q; for t >= 1 mu is infinite and q the limit. "none": u has one sign on all rows with mass; Z -> 0.
+
+    Examples
+    --------
+    >>> [project([0.6, 0.8], u, t=0.0).status for u in ([1.0, -1.0], [1.0, 0.0], [1.0, 1.0])]
+    ['ok', 'flat', 'none']
     """
 
     mu: float
