@@ -194,7 +194,7 @@ def test_a_target_of_several_values_has_a_class_each(run, folder, names):
     table = [["size", "y"], *zip(size.tolist(), y.tolist(), strict=True)]
     (folder / "three.csv").write_text(text_of(table), "utf-8")
     told = run("fit", "three.csv", "--target", "y", *FAST).stdout
-    assert "three.csv: 90 rows, 1 columns used, 10 rounds" in told
+    assert "three.csv: 90 rows, 1 column used, 10 rounds" in told
     run("predict", "three.tada", "three.csv", "--proba", "--output", "p.csv")
     predicted = pl.read_csv("p.csv", infer_schema=False)
     assert predicted.columns == ["prediction", *(f"proba_{name}" for name in sorted(names))]

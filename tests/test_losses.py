@@ -298,7 +298,7 @@ def test_the_partial_loss_has_the_slope_of_equation_87():
 
 
 def test_star_is_the_exponent_of_the_co_simplex():
-    np.testing.assert_array_equal(star([0.0, 1.0, 1.5]), [0.5, 1.0, 2.0])
+    np.testing.assert_array_equal(star([0.0, 1.0, 1.5, 3.0]), [0.5, 1.0, 2.0, -1.0])
 
 
 @pytest.mark.parametrize(
@@ -320,6 +320,9 @@ def test_star_is_the_exponent_of_the_co_simplex():
         (lambda: losses.bayes_risk(0.5, [0.5, 3.0]), r"^t must be <= 2, got 3\.0$"),
         (lambda: losses.rounds_needed([0.5, 0.0], 0.1, 0.5), r"^gamma must be in \(0, 1\], got 0\.0$"),
         (lambda: losses.leaf_link([1.0, -1.0], 1.0, 0.5), r"^w_pos must be >= 0, got -1\.0$"),
+        (lambda: losses.margin([1, 0], 1.0, 0.5), r"^y must be -1 or 1, got 0\.0$"),
+        (lambda: losses.margin([-1, 2], 1.0, 0.5), r"^y must be -1 or 1, got 2\.0$"),
+        (lambda: star([1.0, 2.0]), r"^t must not be 2, where t\* is infinite$"),
         (lambda: losses.k_t([0.5, -1.1], 0.5), r"^rho must be in \[-1, 1\], got -1\.1$"),
     ],
 )

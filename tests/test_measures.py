@@ -327,6 +327,7 @@ def test_clipped_sums_depend_on_the_order_and_have_none_with_the_plain_sum():
             r"^q, u and n must be one-dimensional and equally long",
         ),
         (lambda: measures.project([0.6], [1.0], 0.0, [-1.0]), r"^n must be >= 0, got -1\.0$"),
+        (lambda: measures.codensity([0.5, 0.0, -0.5], 0.5), r"^q must be >= 0, got -0\.5$"),
         (lambda: measures.normalize([0.0, 0.0], 0.5), r"^q has no mass"),
         (lambda: measures.natural([1.0, 1.0, 0.0], 0.5), r"^q: the last weight is the base"),
         (lambda: measures.relative_entropy([1.0], [-1.0], 0.5), r"^q2 must be >= 0, got -1\.0$"),

@@ -214,6 +214,16 @@ def test_the_unit_of_weights_does_not_matter_with_the_limits_off(t, unit):
         assert (a.mass * unit).tolist() == b.mass.tolist()
 
 
+@pytest.mark.parametrize("unit", [0.1, 1.0, 2.7])
+def test_extremes_of_the_codensity_are_those_of_the_recorded_weights_for_one_example(unit):
+    X, y = noisy(60)
+    w = unit * (1 + np.arange(60) % 3)
+    run = run_of(X, y, w, n_estimators=3)
+    of_one = run.weights()[1:] / w
+    np.testing.assert_allclose(run.rounds()["codensity_min"], of_one.min(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(run.rounds()["codensity_max"], of_one.max(axis=1), rtol=1e-12)
+
+
 def test_weights_are_in_the_order_of_the_rows_given():
     X, y = noisy(40)
     w = np.where(np.arange(40) % 3 == 0, 0.0, 1.5)

@@ -153,6 +153,7 @@ def test_the_command_line_prints_the_trees_of_a_round(tmp_path, monkeypatch, lab
         )
         names = ["[a]", "day in days since 1970-01-01"]
         assert export_text(load("d.tada"), 1, label=label, feature_names=names) in printed
+    assert "\n\n" not in printed
     assert run(main, ["inspect", "d.tada", "--tree", "0"]).stdout.startswith("Tree 0 (round 1 of 3), ")
     wrong = run(main, ["inspect", "d.tada", "--tree", "3"])
     assert (wrong.exit_code, "--tree 3: the trees are 0 to 2" in wrong.stderr) == (2, True)

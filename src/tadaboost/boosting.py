@@ -151,6 +151,12 @@ class Trajectory(NamedTuple):
         certificate.
     stop_reason : {"rounds", "perfect", "infinite"}
         All outputs used; all weights at 0; a step or weight infinite.
+
+    Examples
+    --------
+    >>> done = boost([[1.0, -1.0, 1.0, 1.0]], [1, -1, 1, -1], t=0.0)
+    >>> done.rho, done.p.shape, done.stop_reason
+    (array([0.5]), (1, 4), 'rounds')
     """
 
     rho: Array

@@ -29,14 +29,22 @@ def star(t: ArrayLike) -> Array:
 
     Returns
     -------
-    ndarray of float64
+    ndarray of float64, the shape of t
+
+    Raises
+    ------
+    ValueError
+        If a temperature is 2.
 
     Examples
     --------
     >>> star([0.0, 1.0, 1.5])
     array([0.5, 1. , 2. ])
     """
-    return np.asarray(1.0 / (2.0 - np.asarray(t, np.float64)))
+    to_pole = 2.0 - np.asarray(t, np.float64)
+    if np.any(to_pole == 0):
+        raise ValueError("t must not be 2, where t* is infinite")
+    return np.asarray(1.0 / to_pole)
 
 
 def log_t(z: ArrayLike, t: ArrayLike) -> Array:

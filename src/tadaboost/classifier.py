@@ -147,11 +147,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
     estimator_weights_ : ndarray of shape (n_iter_,)
         alpha_j, the coefficient used.
     rounds_ : structured ndarray of shape (n_iter_,)
-        rho, mu, alpha, Z, loss, bound, errors and extremes of the weights of each round.
+        rho, mu, alpha, Z, loss, bound, errors and extremes of the co-density (of one example) of each round.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in the fall of the risk; trees only.
     weights_ : ndarray of shape (n_iter_ + 1, rows)
-        Co-density before the first and after each round (`record_weights`); a row sums to 1.
+        Co-density, times `sample_weight`, before the first and after each round (`record_weights`); a row
+        sums to 1.
 
     Notes
     -----

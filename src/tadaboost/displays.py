@@ -54,6 +54,13 @@ def plot_k_t(t: Sequence[float] = (-np.inf, -1.0, 0.0, 0.5, 1.0, 1.5), ax: Any =
         If a t is above 2.
     ImportError
         If matplotlib is missing.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> axes = plot_k_t([0.0, 1.0], ax=Figure().subplots())
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['$t = 0$', '$t = 1$']
     """
     rho = np.linspace(-1.0, 1.0, 401)
     axes = _axes(ax)
@@ -85,6 +92,12 @@ def plot_losses(t: Sequence[float] = (0.0, 0.5, 0.8, 1.0, 1.2), ax: Any = None) 
         If a t is not below 2.
     ImportError
         If matplotlib is missing.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> plot_losses([0.0, 1.0], ax=Figure().subplots()).get_ylabel()
+    'tempered exponential loss'
     """
     margin = np.linspace(-2.0, 2.0, 401)
     axes = _axes(ax)

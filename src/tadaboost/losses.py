@@ -191,14 +191,18 @@ def margin(y: ArrayLike, h: ArrayLike, t: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If t >= 2.
+        If t >= 2, or a label is neither -1 nor 1.
 
     Examples
     --------
     >>> margin([1, -1], [1.0, 1.0], t=0.0)
     array([ 1.        , -0.33333333])
     """
-    return tanh_t(np.asarray(y, np.float64) * np.asarray(h, np.float64) / 2.0, _temperature(t))
+    label = np.asarray(y, np.float64)
+    bad = np.abs(label) != 1
+    if np.any(bad):
+        raise ValueError(f"y must be -1 or 1, got {label[bad].flat[0]}")
+    return tanh_t(label * np.asarray(h, np.float64) / 2.0, _temperature(t))
 
 
 def leaf_link(w_pos: ArrayLike, w_neg: ArrayLike, t: ArrayLike) -> Array:

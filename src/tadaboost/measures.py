@@ -39,6 +39,11 @@ class Projection(NamedTuple):
     status : {"ok", "flat", "none"}
         "flat": u has one sign and zeros with mass. For t < 1 every mu beyond the one given leads to the same
         q; for t >= 1 mu is infinite and q the limit. "none": u has one sign on all rows with mass; Z -> 0.
+
+    Examples
+    --------
+    >>> [project([0.6, 0.8], u, t=0.0).status for u in ([1.0, -1.0], [1.0, 0.0], [1.0, 1.0])]
+    ['ok', 'flat', 'none']
     """
 
     mu: float
@@ -59,12 +64,20 @@ def codensity(q: ArrayLike, t: ArrayLike) -> Array:
     -------
     ndarray of float64, the broadcast shape
 
+    Raises
+    ------
+    ValueError
+        If a weight is negative.
+
     Examples
     --------
     >>> codensity([0.6, 0.8], t=0.0)
     array([0.36, 0.64])
     """
-    return np.asarray(np.power(np.asarray(q, np.float64), 2.0 - np.asarray(t, np.float64)))
+    weight = np.asarray(q, np.float64)  # NaN stays NaN: `project` gives it where there is no measure
+    if np.any(weight < 0):
+        raise ValueError(f"q must be >= 0, got {weight[weight < 0].flat[0]}")
+    return np.asarray(np.power(weight, 2.0 - np.asarray(t, np.float64)))
 
 
 def normalize(q: ArrayLike, t: ArrayLike, n: ArrayLike | None = None) -> Array:

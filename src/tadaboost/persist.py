@@ -56,7 +56,17 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest a zip can say
 
 
 class ModelFileError(ValueError):
-    """A file is no model, is damaged, or was written by a newer version; one line says which."""
+    """A file is no model, is damaged, or was written by a newer version; one line says which.
+
+    Examples
+    --------
+    >>> from tadaboost import ModelFileError, load
+    >>> try:
+    ...     load(__file__)
+    ... except ModelFileError as error:
+    ...     print(str(error).replace(__file__, "model.tada"))
+    model.tada: not a tadaboost model
+    """
 
 
 class _Damage(Exception):

@@ -10,6 +10,7 @@ multiplicity / W, and all m and Z of the paper cancel.
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from typing import NamedTuple
 
@@ -460,10 +461,11 @@ class Run:
             self._bound *= max(factor, self._loss / before) if abs(rho) == 1.0 else factor
         bound = math.nan if settings.clip and t > 1.0 else self._bound if certified else self._loss
         share = 1.0 / (total * self._loss) if self._loss > 0.0 else 0.0
+        # Of one example, not of the core's unit of weights; that of the lightest examples is out of range.
+        least, most = (min(p * share / self._scale, sys.float_info.max) for p in (least, most))
         error = wrong * self._unit / total
         self._records.append(
-            (rho, mu, alpha, Z, self._loss, bound, error, math.nan, least * share, most * share, n_off,
-             n_capped + capped)
+            (rho, mu, alpha, Z, self._loss, bound, error, math.nan, least, most, n_off, n_capped + capped)
         )  # fmt: skip
         self._grown.append((grown, leaves.ids, values))
         self.alphas.append(alpha)

@@ -84,7 +84,24 @@ class TemperedTreeClassifier(TemperedClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the tree; parameters and errors as in `TAdaBoostClassifier.fit`."""
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (rows, columns)
+        y : array-like of shape (rows,)
+        sample_weight : array-like of shape (rows,), optional
+            As in `TAdaBoostClassifier.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            As there.
+        """
         self._validate_params()
         self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
         self._forests()
@@ -98,7 +115,17 @@ class TemperedTreeClassifier(TemperedClassifier):
         return trees, np.ones(len(trees))
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Leaf of each row: node numbers in `tree_`, shape (rows,), or (rows, classes) for more than two."""
+        """Leaf of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (rows, n_features_in_)
+
+        Returns
+        -------
+        ndarray of int32, shape (rows,), or (rows, classes) for more than two classes
+            Node numbers in `tree_`.
+        """
         matrix = self._matrix(X)
         n_threads = self._n_threads(matrix)
         return by_class([trees.apply(matrix, n_threads=n_threads)[:, 0] for trees in self._forests()])

@@ -27,8 +27,8 @@ def tell(
 ) -> None:
     """Print what `fit` did; `places` are those of the model and the report."""
     table, console = model.table_, _console()
-    used = len(table["columns"])
-    console.print(Text(f"{table['file']}: {table['rows']} rows, {used} columns used, {model.n_iter_} rounds"))
+    used = f"{len(table['columns'])} column{'s' * (len(table['columns']) != 1)} used"
+    console.print(Text(f"{table['file']}: {table['rows']} rows, {used}, {model.n_iter_} rounds"))
     if table["estimate"]:
         weights = np.ones(len(y)) if rows is None else rows
         baseline = 1 - max(weights[y == label].sum() for label in model.classes_) / weights.sum()
@@ -91,7 +91,7 @@ def show_tree(model: Any, index: int) -> None:
         seen = view(model, index, label, names)
         of = f"Tree {index} (round {index + 1} of {model.n_iter_})"
         click.echo(f"{of}, coefficient {seen.alpha:.6g}, values above 0 speak for {label}:")
-        click.echo(export_text(model, index, label=label, feature_names=names))
+        click.echo(export_text(model, index, label=label, feature_names=names), nl=False)
 
 
 def _print_grid(console: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -48,6 +48,14 @@ class Tree(NamedTuple):
     gain : ndarray of float64
         Fall of the expected tempered Bayes risk (20) by the split, weights normalised to sum 1; 0 in leaves.
         With `subsample` that of the drawn rows.
+
+    Examples
+    --------
+    >>> from tadaboost import TemperedTreeClassifier
+    >>> model = TemperedTreeClassifier(min_samples_leaf=1).fit([[0.0], [1.0], [2.0], [4.0]], [0, 0, 1, 1])
+    >>> tree = model.tree_
+    >>> tree.feature.tolist(), float(tree.threshold[0]), tree.value.tolist(), tree.mass.tolist()
+    ([0, -1, -1], 1.5, [0.0, -2.0, 2.0], [4.0, 2.0, 2.0])
     """
 
     feature: NDArray[np.int32]
