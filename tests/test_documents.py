@@ -18,7 +18,7 @@ NAMES = {
     losses: "bayes_risk partial_loss conditional_risk canonical_link margin leaf_link inverse_link"
     " tempered_exp_loss k_t mu_closed",
     boosting: "boost Trajectory",
-    displays: "plot_k_t plot_losses BoundDisplay",
+    displays: " ".join(displays.__all__),
     treeview: "export_text",
     tadaboost: " ".join(tadaboost.__all__),
 }

@@ -168,10 +168,10 @@ def fit(
     weight: str | None,
     **options: Any,
 ) -> None:
-    """Fit a model to DATA, estimate its error, and write the model and a report.
+    """Fit a model to DATA and estimate its error.
 
-    DATA is a CSV file (also .gz), a Parquet file, or - for CSV from standard input. Files that exist are
-    replaced.
+    Writes the model and a report, in place of files that exist. DATA is a CSV file (also .gz), a Parquet
+    file, or - for CSV from standard input.
     """
     stem = "model" if data == "-" else Path(Path(data).name.removesuffix(".gz")).stem or "model"
     settings = _settings(stem, **options)
@@ -189,7 +189,10 @@ def fit(
 @main.command()
 @_fit_options
 def demo(**options: Any) -> None:
-    """Fit a model to the Wisconsin breast cancer data of scikit-learn; write demo.tada and demo.html."""
+    """Fit a model to the breast cancer data of scikit-learn.
+
+    Writes demo.tada and demo.html. The data are those of Wisconsin: 569 rows, 30 columns.
+    """
     from sklearn.datasets import load_breast_cancer
 
     settings = _settings("demo", **options)
@@ -256,7 +259,7 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def inspect(model_path: str, tree: int | None, as_json: bool) -> None:
-    """Say what the model in MODEL.tada is: data, error estimate, importances, rounds, settings."""
+    """Say what MODEL.tada is: data, error, importances, settings."""
     if as_json and tree is not None:
         raise click.UsageError("--tree prints text; leave out --json")
     with one_line_errors():

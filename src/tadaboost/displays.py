@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots with matplotlib, which is imported only when something is drawn (the extra ``tadaboost[plot]``).
 
-`plot_k_t` is Figure 1 of the paper, `plot_losses` the tempered losses. `BoundDisplay`, `WeightsDisplay` and
-`MarginDisplay` show what a fit did, `TreeDisplay` is one of its trees, `TemperatureDisplay` says which t does
-best. They follow scikit-learn's displays: `from_estimator` computes and draws, `plot` draws again, `ax_` and
-`figure_` are where.
+`BoundDisplay`, `WeightsDisplay` and `MarginDisplay` show what a fit did, `TreeDisplay` is one of its trees,
+`TemperatureDisplay` says which t does best. They follow scikit-learn's displays: `from_estimator` computes
+and draws, `plot` draws again, `ax_` and `figure_` are where.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import validation_curve
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from tadaboost import losses, margins, target, treeview
+from tadaboost import drawing, losses, margins, target, treeview
+from tadaboost.curves import plot_k_t, plot_losses
 
 __all__ = [
     "BoundDisplay",
@@ -34,81 +34,6 @@ Floats = NDArray[np.float64]
 _QUANTILES = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
-def plot_k_t(t: Sequence[float] = (-np.inf, -1.0, 0.0, 0.5, 1.0, 1.5), ax: Any = None) -> Any:
-    """Draw K_t(rho), the factor by which a round of edge rho lowers the bound (12): Figure 1.
-
-    Parameters
-    ----------
-    t : sequence of float in [-inf, 2]
-        A curve each.
-    ax : matplotlib Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If a t is above 2.
-    ImportError
-        If matplotlib is missing.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> axes = plot_k_t([0.0, 1.0], ax=Figure().subplots())
-    >>> [text.get_text() for text in axes.get_legend().get_texts()]
-    ['$t = 0$', '$t = 1$']
-    """
-    rho = np.linspace(-1.0, 1.0, 401)
-    axes = _axes(ax)
-    for value, colour in zip(t, _colours(len(t)), strict=True):
-        axes.plot(rho, losses.k_t(rho, value), color=colour, label=_name(value))
-    axes.set(xlabel=r"normalised edge $\rho$", ylabel=r"$K_t(\rho)$", xlim=(-1, 1), ylim=(0, 1.03))
-    axes.set_xticks(np.linspace(-1, 1, 5))
-    axes.legend(loc="lower center", ncols=2)
-    return axes
-
-
-def plot_losses(t: Sequence[float] = (0.0, 0.5, 0.8, 1.0, 1.2), ax: Any = None) -> Any:
-    """Draw the tempered exponential loss exp_t^(2-t)(-margin) of (15), which bounds the 0/1 loss.
-
-    Parameters
-    ----------
-    t : sequence of float below 2
-        A curve each.
-    ax : matplotlib Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If a t is not below 2.
-    ImportError
-        If matplotlib is missing.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> plot_losses([0.0, 1.0], ax=Figure().subplots()).get_ylabel()
-    'tempered exponential loss'
-    """
-    margin = np.linspace(-2.0, 2.0, 401)
-    axes = _axes(ax)
-    axes.step([-2.0, 0.0, 2.0], [1.0, 0.0, 0.0], where="post", color="0.6", linestyle="--", label="0/1 loss")
-    for value, colour in zip(t, _colours(len(t)), strict=True):
-        axes.plot(margin, losses.tempered_exp_loss(margin, value), color=colour, label=_name(value))
-    axes.set(xlabel="margin $y H(x)$", ylabel="tempered exponential loss", xlim=(-2, 2), ylim=(-0.2, 8))
-    axes.legend()
-    return axes
-
-
 class _Display:
     """Where a display was drawn."""
 
@@ -116,7 +41,7 @@ class _Display:
     figure_: Any
 
     def _begin(self, ax: Any, size: Any = None) -> Any:
-        self.ax_ = _axes(ax, size)
+        self.ax_ = drawing.on(ax, size)
         self.figure_ = self.ax_.figure
         return self.ax_
 
@@ -137,8 +62,11 @@ class BoundDisplay(_Display):
     Examples
     --------
     >>> from tadaboost import TAdaBoostClassifier
-    >>> model = TAdaBoostClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9)
-    >>> display = BoundDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> from matplotlib.figure import Figure
+    >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0], [2.0]] * 9, [0, 1, 0] * 8 + [0, 0, 1])
+    >>> display = BoundDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> display.ax_.get_xlabel(), display.loss.shape
+    ('round', (2,))
     """
 
     def __init__(
@@ -187,7 +115,7 @@ class BoundDisplay(_Display):
             axes.plot(rounds, self.val_loss, "-.", marker=marker, color="C1", label="loss, validation rows")
         if any(np.any(values > 0) for values in (self.loss, self.train_error)):
             axes.set_yscale("log", nonpositive="mask")
-            _plain_ticks(axes.yaxis)
+            drawing.plain_ticks(axes.yaxis)
         axes.set(xlabel="round", ylabel="mean over the rows")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend()
@@ -208,6 +136,16 @@ class WeightsDisplay(_Display):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from tadaboost import TAdaBoostClassifier
+    >>> from matplotlib.figure import Figure
+    >>> model = TAdaBoostClassifier(n_estimators=2, record_weights=True)
+    >>> model = model.fit([[0.0], [1.0], [2.0]] * 9, [0, 1, 0] * 8 + [0, 0, 1])
+    >>> display = WeightsDisplay.from_estimator(model, rows=[25, 26], ax=Figure().subplots())
+    >>> display.share.shape, bool(display.share[-1] > display.share[0])
+    ((3,), True)
     """
 
     def __init__(self, *, quantiles: Floats, share: Floats | None = None) -> None:
@@ -267,7 +205,7 @@ class WeightsDisplay(_Display):
         axes.axhline(1.0, color="0.5", linewidth=0.8, linestyle=":")
         axes.set_yscale("log")
         axes.set_ylim(floor, 1.5 * float(most.max()))
-        _plain_ticks(axes.yaxis)
+        drawing.plain_ticks(axes.yaxis)
         axes.set_ylabel("weight of a row, at first 1")
         axes.legend()
         return self
@@ -290,6 +228,14 @@ class MarginDisplay(_Display):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> display = MarginDisplay.from_predictions([0, 1], [-1.0, 3.0], t=1.0, theta=[0.0, 0.6], ax=ax)
+    >>> display.risk
+    array([0. , 0.5])
     """
 
     def __init__(self, *, theta: Floats, risk: Floats, bound: Floats) -> None:
@@ -408,6 +354,14 @@ class TreeDisplay(_Display):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from tadaboost import TAdaBoostClassifier
+    >>> from matplotlib.figure import Figure
+    >>> model = TAdaBoostClassifier(n_estimators=1).fit([[0.0], [1.0]] * 9, [0, 1] * 9)
+    >>> TreeDisplay.from_estimator(model, ax=Figure().subplots()).title
+    'tree 0, coefficient 0.1; values above 0 speak for 1'
     """
 
     def __init__(self, *, view: treeview.View, title: str = "") -> None:
@@ -475,6 +429,13 @@ class TemperatureDisplay(_Display):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> display = TemperatureDisplay(ts=[0.0, 1.0], scores=np.array([[0.8, 0.9], [0.7, 0.9]]))
+    >>> display.plot(Figure().subplots()).ax_.get_ylabel()
+    'score'
     """
 
     def __init__(self, *, ts: ArrayLike, scores: Floats, name: str = "score") -> None:
@@ -557,37 +518,3 @@ def _of_class(estimator: Any, values: NDArray[Any], label: Any) -> NDArray[Any]:
         return values
     picked: NDArray[Any] = values[..., treeview.place_of(estimator, label)]
     return picked
-
-
-def _axes(ax: Any, size: Any = None) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'tadaboost[plot]'") from error
-    _, axes = pyplot.subplots(layout="constrained", figsize=size)
-    return axes
-
-
-def _plain_ticks(axis: Any) -> None:
-    """Label a logarithmic axis of few decades at 1, 2 and 5, as plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = axis.get_view_interval()
-    if 0 < low < high < 1000 * low:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
-
-
-def _colours(n: int) -> Floats:
-    """Colours that stay apart in order, on paper and for the colour-blind, without the palest."""
-    from matplotlib import colormaps
-
-    colours: Floats = colormaps["viridis"](np.linspace(0.0, 0.88, n))
-    return colours
-
-
-def _name(t: float) -> str:
-    return r"$t = -\infty$" if np.isneginf(t) else f"$t = {t:g}$"

@@ -127,10 +127,11 @@ def study(
     jobs: int | None,
     output: str,
 ) -> None:
-    """Run the paper's protocol on any DATA: cross-validated errors and weights, round by round, for each t.
+    """Run the paper's protocol on DATA: errors for each t.
 
-    DATA are CSV (also .gz) or Parquet files with the same target column; each is a domain. A run that was cut
-    short goes on where it was when it is called again.
+    Errors are cross-validated; they and the weights come round by round. DATA are CSV (also .gz) or Parquet
+    files with the same target column; each is a domain. A run that was cut short goes on where it was when
+    it is called again.
     """
     temperatures = _numbers("--ts", ts, "a temperature is a number below 2", lambda t: t < 2)
     noises = _numbers(
@@ -194,9 +195,10 @@ def reproduce(
     jobs: int | None,
     output: str,
 ) -> None:
-    """Run the paper's experiments again: Tables 2 and A4 to A16, Figure 1, beside the paper's counts.
+    """Run the paper's experiments again, beside the paper's counts.
 
-    A run that was cut short goes on where it was when it is called again.
+    Tables 2 and A4 to A16, and Figure 1. A run that was cut short goes on where it was when it is called
+    again.
     """
     wanted = _names("--domains", domains, tuple(paper.SOURCES))
     variants = _names("--leaves", leaves, _LEAVES)
