@@ -183,6 +183,23 @@ Range range_block(const double* x, std::size_t n) {
           extreme_of(x, n, -kInf, [](double p, double q) { return p > q ? p : q; })};
 }
 
+// The low bits of a sum with kRound are the whole number.
+TADA_CLONES
+std::uint64_t fixed_block(const double* x, std::size_t n, double scale, std::uint32_t* fixed) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    fixed[i] = static_cast<std::uint32_t>(fast::bits(x[i] * scale + fast::kRound));
+    sum += fixed[i];
+  }
+  return sum;
+}
+
+TADA_CLONES
+void fixed_block(const double* x, std::size_t n, double scale, std::uint64_t* fixed) {
+  for (std::size_t i = 0; i < n; ++i)
+    fixed[i] = fast::bits(x[i] * scale + fast::kRound) - fast::bits(fast::kRound);
+}
+
 TADA_CLONES
 double least_above(const double* x, std::size_t n, double bound) {
   return extreme_of(x, n, kInf, [bound](double p, double q) { return (p > bound) & (p < q) ? p : q; });

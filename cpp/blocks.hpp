@@ -52,6 +52,11 @@ double least_above(const double* x, std::size_t n, double bound);
 std::size_t count_at_most(const double* x, std::size_t n, double bound);
 std::size_t count_below(const double* x, std::size_t n, double bound);
 
+// x[i] times a power of two, rounded to whole numbers below 2^32 or 2^51, half to even. The sum of the
+// former.
+std::uint64_t fixed_block(const double* x, std::size_t n, double scale, std::uint32_t* fixed);
+void fixed_block(const double* x, std::size_t n, double scale, std::uint64_t* fixed);
+
 // Adds x[i] * 2^exponent to the sum, exactly.
 void add_block(const double* x, std::size_t n, int exponent, ExactSum& sum);
 

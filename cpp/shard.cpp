@@ -99,31 +99,33 @@ void Shard::make_room() {
   scratch_.resize(n);
 }
 
+// Fixed-point weights of rows [first, first + n) whose weights are e, times their multiplicity; their sum.
+std::uint64_t Shard::fix_cells(std::size_t first, std::size_t n, double scale, double* e) {
+  std::uint64_t fixed[kBlock], sum = 0;
+  for (std::size_t i = 0; i < n && !whole_; ++i) e[i] *= multiplicity_[first + i];
+  fixed_block(e, n, scale, fixed);
+  for (std::size_t i = 0; i < n; ++i) {
+    Cell& cell = cell_of_row_[first + i];
+    sum += cell.weight = whole_ ? fixed[i] * cell.count : fixed[i];
+  }
+  return sum;
+}
+
 void Shard::begin_tree(int scale_exponent, View<const std::uint8_t> drawn) {
   if (rows_.empty()) make_room();
   const std::size_t n = n_rows(), n_chunks = (n + kRowChunk - 1) / kRowChunk;
   const double scale = std::ldexp(1.0, scale_exponent);
   std::vector<std::uint64_t> total(n_chunks, 0);
-  auto nearest = [&](double x) { return (x * scale + fast::kRound) - fast::kRound; };  // half to even
   pool_.run(n_chunks, [&](std::size_t chunk) {
     double e[kBlock];
     std::uint64_t sum = 0;
-    for (std::size_t first = chunk * kRowChunk; first < std::min(n, (chunk + 1) * kRowChunk);
-         first += kBlock) {
-      const std::size_t size = std::min(kBlock, n - first);
+    const std::size_t end = std::min(n, (chunk + 1) * kRowChunk);
+    for (std::size_t first = chunk * kRowChunk; first < end; first += kBlock) {
+      const std::size_t size = std::min(kBlock, end - first);
       weights(first, size, e);
-      for (std::size_t i = 0; i < size; ++i) {
-        const std::size_t row = first + i;
-        rows_[row] = static_cast<std::uint32_t>(row);
-        if (unit_)
-          fixed_[row] = static_cast<std::uint32_t>(nearest(e[i]));
-        else if (whole_)
-          cell_of_row_[row].weight = static_cast<std::uint64_t>(nearest(e[i])) * cell_of_row_[row].count;
-        else
-          cell_of_row_[row].weight = static_cast<std::uint64_t>(nearest(e[i] * multiplicity_[row]));
-        sum += unit_ ? fixed_[row] : cell_of_row_[row].weight;
-      }
+      sum += unit_ ? fixed_block(e, size, scale, &fixed_[first]) : fix_cells(first, size, scale, e);
     }
+    std::iota(&rows_[chunk * kRowChunk], rows_.data() + end, static_cast<std::uint32_t>(chunk * kRowChunk));
     total[chunk] = sum;
   });
   packs_ = total_count_ <= kMostPackedCount &&

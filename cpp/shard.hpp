@@ -118,6 +118,7 @@ class Shard {
   void merge_alike(CodeTable<Code>& table);
   void take_multiplicities(View<const double> multiplicity, View<const std::uint64_t> count);
   void make_room();
+  std::uint64_t fix_cells(std::size_t first, std::size_t n, double scale, double* e);
   void draw(View<const std::uint8_t> drawn, NodeRows& root);
   void add_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
                 Cells out);
