@@ -159,6 +159,7 @@ def test_one_tree_and_one_class_have_predictors_too():
         ([1.0, 2.0, 3.0], ValueError, "row: has 3 values, the model 4 columns"),
         ([[1.0, 2.0, 3.0, 4.0]], TypeError, "row: must be 1-D"),
         ([1.0, np.inf, 3.0, 4.0], ValueError, "row: holds infinity in column 1; replace it"),
+        (np.array([1, 2, "1e400", 4], "longdouble"), ValueError, "row: holds infinity in column 2; replace"),
         (
             [1.0, 2.0, "3", 4.0],
             ValueError,

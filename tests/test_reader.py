@@ -113,6 +113,8 @@ def test_parquet_keeps_its_types_and_counts_rows_from_one(tmp_path):
     [
         ("", r"^data\.csv: is empty$"),
         ("\n \n", r"^data\.csv: is empty$"),
+        ("\ufeff", r"^data\.csv: is empty$"),
+        ("\ufeff\n\r\n", r"^data\.csv: is empty$"),
         ("a,b\n", r"^data\.csv: has a header but no rows$"),
         ("a,b\n1,2\n3\n5,6\n", r"^data\.csv: line 3: 1 cells where the header has 2; look for"),
         ("a,b\n1,2\n3,4,5\n", r"^data\.csv: line 3: 3 cells where the header has 2; look for"),
