@@ -72,6 +72,21 @@ def test_the_quick_way_lets_no_bad_array_through(fitted, change, error, match):
         model.decision_function(change(X))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_column_of_a_packed_record_is_an_array_like_any_other(fitted, dtype):
+    model, X = fitted
+    X = X.astype(dtype)
+    packed = np.zeros(len(X), np.dtype([("flag", "u1"), ("x", dtype, X.shape[1:])]))
+    packed["x"] = X
+    assert not packed["x"].flags.aligned
+    score = model.decision_function(X)
+    np.testing.assert_array_equal(model.decision_function(packed["x"]), score)
+    assert model.predictor()(packed["x"][3]) == score[3]
+    y = np.arange(len(X)) % 2
+    fits = [TAdaBoostClassifier(n_estimators=2).fit(table, y) for table in (packed["x"], X)]
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in fits))
+
+
 def test_an_array_of_the_other_byte_order_and_integers_take_the_long_way(fitted):
     model, X = fitted
     other = X.astype(X.dtype.newbyteorder())

@@ -142,6 +142,7 @@ def is_plain(X: object, schema: Schema) -> TypeGuard[Matrix]:
         and X.ndim == 2
         and X.dtype.char in "fd"
         and X.dtype.isnative
+        and X.flags.aligned
         and X.shape[1] == len(schema) == schema.count(None)
         and X.shape[0] > 0
     )
@@ -427,8 +428,9 @@ def _number(label: str, row: int, kind: str, value: Any) -> float:
 
 
 def _as_float(array: NDArray[Any]) -> NDArray[Any]:
-    """Give the array itself if float32 or float64 of this machine's byte order, else as float64."""
-    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+    """Give the array itself if float32 or float64 as this machine computes with them, else as float64."""
+    # The column of a packed record is not aligned.
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative and array.flags.aligned:
         return array
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused below
         return array.astype(np.float32 if array.dtype == np.float32 else np.float64)

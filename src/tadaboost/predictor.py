@@ -168,7 +168,8 @@ class Predictor:
         if values.dtype.kind not in "biuf":
             raise TypeError("row must hold numbers, and levels in categorical columns; NaN is missing")
         with np.errstate(over="ignore"):  # a long double beyond float64, which is refused as infinite
-            return np.ascontiguousarray(values, np.float64)
+            values = np.ascontiguousarray(values, np.float64)
+        return values if values.flags.aligned else values.copy()
 
     def _label(self, c: int) -> str:
         names = self._names or ()
