@@ -82,6 +82,7 @@ def test_the_column_of_a_packed_record_is_an_array_like_any_other(fitted, dtype)
     score = model.decision_function(X)
     np.testing.assert_array_equal(model.decision_function(packed["x"]), score)
     assert model.predictor()(packed["x"][3]) == score[3]
+    assert model.predictor()._values(packed["x"][3]).flags.aligned
     y = np.arange(len(X)) % 2
     fits = [TAdaBoostClassifier(n_estimators=2).fit(table, y) for table in (packed["x"], X)]
     np.testing.assert_array_equal(*(model.decision_function(X) for model in fits))

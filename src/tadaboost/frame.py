@@ -107,7 +107,7 @@ def open_table(X: object) -> Table:
                     f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is required."
                 )
         return frame
-    if hasattr(X, "columns") or hasattr(X, "column_names"):  # as an array it would lose its names
+    if hasattr(X, "columns"):  # as an array it would lose its names
         kind = type(X)
         raise TypeError(
             f"X is a {kind.__name__} of {kind.__module__.partition('.')[0]}, whose columns cannot be read by "
