@@ -194,16 +194,23 @@ def test_labels_come_back_as_they_went_in(labels):
 @pytest.mark.parametrize(
     "y",
     [pd.Series(["u", "v"] * 20), pd.Series(["u", "v"] * 20, dtype="category"), pl.Series(["u", "v"] * 20),
+     np.array(["u", "v"] * 20, dtype=np.dtypes.StringDType()), np.ma.masked_array(["u", "v"] * 20),
      pd.Series(["u", "v"] * 20, dtype="string"), pl.Series(["u", "v"] * 20, dtype=pl.Categorical)],
 )  # fmt: skip
-def test_labels_may_be_a_series(y):
+def test_labels_may_be_a_series_or_an_array_of_any_make(y):
     X = np.array([[0.0], [1.0]] * 20)
     assert TAdaBoostClassifier(n_estimators=2).fit(X, y).predict(X).tolist() == ["u", "v"] * 20
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", object])
-def test_numbers_in_nullable_or_object_labels_are_numbers(dtype):
-    X, y = np.array([[0.0], [1.0]] * 20), pd.Series([0, 1] * 20).astype(dtype)
+@pytest.mark.parametrize(
+    "y",
+    [
+        pl.Series([0, 1] * 20, dtype=pl.Int128),
+        *(pd.Series([0, 1] * 20).astype(dtype) for dtype in ("Int64", "boolean", object)),
+    ],
+)
+def test_numbers_in_wide_nullable_or_object_labels_are_numbers(y):
+    X = np.array([[0.0], [1.0]] * 20)
     assert TAdaBoostClassifier(n_estimators=2).fit(X, y).classes_.dtype.kind in "bi"
 
 
@@ -211,6 +218,12 @@ def test_numbers_in_nullable_or_object_labels_are_numbers(dtype):
     ("y", "match"),
     [
         (["a", None] * 6, r"^y\[1\] is missing; every row needs a label$"),
+        (["a", NAN] * 6, r"^y\[1\] is missing"),
+        (np.array(["2020-01-01", "NaT"] * 6, "M8[D]"), r"^y\[1\] is missing"),
+        (np.ma.masked_array([0, 1] * 6, [0, 1] * 6), r"^y\[1\] is missing"),
+        (["a", 1] * 6, r"^y mixes text and other labels \('a' in row 0, 1 in row 1\); make them one kind$"),
+        (pd.Series([True, "a"] * 6), r"^y mixes text and other labels \('a' in row 1, True in row 0\)"),
+        (np.array([1j, 2] * 6), r"^Complex data not supported [^\n]*$"),
         (pd.Series(["a", pd.NA] * 6, dtype="string"), r"^y\[1\] is missing"),
         ([0.0, 1.0, NAN] * 4, r"^y\[2\] is nan; every row needs a label that is finite$"),
         ([0.0, np.inf, 1.0] * 4, r"^y\[1\] is inf"),
@@ -288,6 +301,21 @@ def test_fit_names_the_bad_weight(bad, match, make):
     weight[2] = bad
     with pytest.raises(ValueError, match=match):
         TAdaBoostClassifier().fit(X, y, sample_weight=make(weight))
+
+
+def test_weights_that_are_no_numbers_are_refused_by_name():
+    X, y = data()
+    for what, match in (
+        (["x"] * 200, r"^sample_weight: could not convert string to float"),
+        (10**400, r"^sample_weight holds an integer too large for float64$"),
+        ([10**400] * 200, r"^sample_weight holds an integer too large for float64$"),
+        (np.ma.masked_array(np.ones(200), [0, 1] * 100), r"^sample_weight\[1\] is nan"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            TAdaBoostClassifier().fit(X, y, what)
+    for days in (np.ones(200, "M8[D]"), np.ones(200, "m8[D]"), pl.Series(np.ones(200, "M8[ms]"))):
+        with pytest.raises(TypeError, match=r"^sample_weight: holds dates or times; weights are numbers$"):
+            TAdaBoostClassifier().fit(X, y, days)
 
 
 def test_weights_of_a_wrong_shape_or_all_zero_are_refused():
@@ -509,6 +537,7 @@ def test_changing_t_after_the_fit_changes_no_prediction():
 def test_n_jobs_counts_as_joblib_does():
     cpus = joblib.cpu_count()
     assert [n_threads_of(n) for n in (None, -1, 1, 3, -999)] == [cpus, cpus, 1, 3, 1]
+    assert n_threads_of(10**30) == 1024  # what the core takes
     inside = joblib.Parallel(n_jobs=2, backend="threading")(
         joblib.delayed(n_threads_of)(None) for _ in range(3)
     )

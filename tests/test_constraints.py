@@ -214,6 +214,10 @@ ERRORS = [
         r"^monotonic_cst has shape \(2,\); it needs a value for each of the 4 columns$",
     ),
     ({"monotonic_cst": [[0, 1, 0, 0]]}, r"^monotonic_cst has shape \(1, 4\)"),
+    (
+        {"monotonic_cst": pd.Series({"up": 1, "down": -1, "a": 0, "b": 0})},
+        r"^monotonic_cst is a Series with names, which would be read by position; take its to_dict\(\)$",
+    ),
     ({"monotonic_cst": [0, 2, 0, 0]}, r"^monotonic_cst is 2 for column 'up'; it must be -1, 0 or 1$"),
     ({"monotonic_cst": [0, np.nan, 0, 0]}, r"^monotonic_cst is nan for column 'up'; it must be"),
     ({"monotonic_cst": {"up": "rising"}}, r"^monotonic_cst is 'rising' for column 'up'; it must be"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss, roc_auc_score
@@ -134,6 +135,22 @@ def test_a_class_with_fewer_rows_than_folds_is_named(make_model):
         ValueError, match=r"^class 'rare' has 3 rows, fewer than the 10 folds; take fewer with --folds"
     ):
         cross_validate(make_model, np.zeros((23, 1)), y)
+
+
+def test_one_class_only_is_refused(make_model):
+    with pytest.raises(ValueError, match=r"^y has one class; an estimate needs two at least$"):
+        cross_validate(make_model, np.zeros((9, 1)), np.zeros(9), folds=3)
+
+
+def test_rows_are_meant_by_position_whatever_their_index(make_model, X_y):
+    X, y = X_y
+    weight = np.arange(1.0, len(y) + 1.0)
+    index = np.random.default_rng(0).permutation(len(y))
+    known = cross_validate(make_model, X, y, sample_weight=weight, folds=3)
+    for make in (lambda values: pd.Series(values, index=index), list):
+        found = cross_validate(make_model, X, make(y), sample_weight=make(weight), folds=3)
+        assert found.as_dict() == known.as_dict()
+        np.testing.assert_array_equal(found.proba, known.proba)
 
 
 def test_the_estimate_becomes_plain_numbers(make_model, X_y):

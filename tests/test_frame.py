@@ -71,6 +71,7 @@ NUMBERS = {
     "sparse": pd.DataFrame({"a": [1.5, None, 3], "b": pd.arrays.SparseArray([1.0, 0, 1])}),
     "objects": pd.DataFrame({"a": [1.5, None, 3], "b": [True, False, True]}, dtype=object),
     "polars": pl.DataFrame({"a": [1.5, None, 3.0], "b": [True, False, True]}),
+    "polars Int128": pl.DataFrame({"a": [1.5, None, 3.0], "b": [1, 0, 1]}, schema_overrides={"b": pl.Int128}),
     "decimals": pl.DataFrame({"a": [decimal.Decimal("1.5"), None, decimal.Decimal(3)], "b": [1, 0, 1]}),
     "pyarrow": pa.table({"a": [1.5, None, 3.0], "b": [True, False, True]}),
     "object array": np.array([[1.5, True], [None, False], [np.float32(3), np.int8(1)]], dtype=object),
@@ -102,6 +103,14 @@ TEXT = {
     "pyarrow": pa.table({"c": CELLS}),
     "pyarrow dictionary": pa.table({"c": pa.array(CELLS).dictionary_encode()}),
     "array of objects": np.array(CELLS, dtype=object)[:, None],
+    "array of pandas str": pd.DataFrame({"c": CELLS}).to_numpy(),
+    "array of objects, NaN": np.array([["q"], [NAN], ["p"], ["q"]], dtype=object),
+    "polars Object, NaN": pl.DataFrame({"c": pl.Series(["q", NAN, "p", "q"], dtype=pl.Object)}),
+    "masked text": np.ma.masked_array([["q"], ["zz"], ["p"], ["q"]], [[0], [1], [0], [0]]),
+    "masked objects": np.ma.masked_array(np.array(CELLS, object)[:, None], [[0], [1], [0], [0]]),
+    "numpy StringDType": np.array(
+        [["q"], [NAN], ["p"], ["q"]], dtype=np.dtypes.StringDType(na_object=np.nan)
+    ),
     "lists": [[cell] for cell in CELLS],
 }
 
@@ -156,6 +165,8 @@ def test_categorical_features_are_names_indices_or_a_mask(chosen):
         (["nope"], "'nope' which is not a valid feature name"),
         ([5], r"must be in \[0, n_features - 1\]"),
         ([True], "boolean mask must have shape"),
+        ({"b"}, r"^categorical_features is a set; it must be 'from_dtype', None or a list"),
+        ([[True, False]], r"^categorical_features is a list; it must be"),
         ("a", "categorical_features is 'a'; it must be 'from_dtype', None or an array"),
         ([1.5], "array-like of bool, int or str"),
     ],
@@ -227,8 +238,10 @@ def test_dates_are_refused_with_advice(make):
 
 
 def test_an_array_of_dates_is_refused():
-    with pytest.raises(ValueError, match=r"^X holds dates"):
-        read(np.array([["2020-01-01"]], "M8[D]"))
+    days = np.array([["2020-01-01"]], "M8[D]")
+    for X in (days, np.ma.masked_array(days, [[True]]), np.ma.masked_array(days, [[False]])):
+        with pytest.raises(ValueError, match=r"^X holds dates"):
+            read(X)
 
 
 def test_a_bad_cell_is_refused_with_column_and_row():
@@ -270,6 +283,18 @@ def test_text_where_numbers_were_is_refused_and_the_reverse():
         code([["a"]], schema)
 
 
+def test_missing_cells_hide_neither_a_mix_nor_a_column_of_the_other_kind():
+    with pytest.raises(ValueError, match=r"^column 0 mixes text and numbers \('x' in row 0, 1 in row 2\)"):
+        read(np.array([["x"], [NAN], [1]], dtype=object))
+    schema, _ = read([["1"], ["2"]])
+    for first in (None, NAN):
+        with pytest.raises(
+            ValueError, match=r"^column 0 holds 1.0 in row 1, but its levels in fit were text"
+        ):
+            code(np.array([[first], [1.0]], dtype=object), schema)
+    assert np.isnan(code([[NAN], [NAN]], schema)).all()
+
+
 @pytest.mark.parametrize(
     ("X", "error", "match"),
     [
@@ -279,6 +304,12 @@ def test_text_where_numbers_were_is_refused_and_the_reverse():
         (pd.DataFrame(index=[0, 1]), ValueError, r"0 (feature|sample)\(s\)"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, r"^X has two columns named 'a'; give"),
         (pa.table([pa.array([1])] * 2, names=["z"] * 2), ValueError, r"^X has two columns named 'z'; give"),
+        (np.ma.masked_array([[1j]], [[True]]), ValueError, "Complex data not supported"),
+        (
+            pa.record_batch({"a": [1.0]}),
+            TypeError,
+            r"^X is a RecordBatch of pyarrow, whose columns cannot be read by name; make a pandas",
+        ),
         (np.zeros((2, 2), complex), ValueError, "Complex data not supported"),
         (np.array([[b"x"]]), TypeError, r"^X has dtype \|S1; it must hold"),
         (pl.LazyFrame({"a": [1]}), TypeError, r"^X is a lazy frame; call its collect\(\) first"),

@@ -72,6 +72,22 @@ def test_the_quick_way_lets_no_bad_array_through(fitted, change, error, match):
         model.decision_function(change(X))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_column_of_a_packed_record_is_an_array_like_any_other(fitted, dtype):
+    model, X = fitted
+    X = X.astype(dtype)
+    packed = np.zeros(len(X), np.dtype([("flag", "u1"), ("x", dtype, X.shape[1:])]))
+    packed["x"] = X
+    assert not packed["x"].flags.aligned
+    score = model.decision_function(X)
+    np.testing.assert_array_equal(model.decision_function(packed["x"]), score)
+    assert model.predictor()(packed["x"][3]) == score[3]
+    assert model.predictor()._values(packed["x"][3]).flags.aligned
+    y = np.arange(len(X)) % 2
+    fits = [TAdaBoostClassifier(n_estimators=2).fit(table, y) for table in (packed["x"], X)]
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in fits))
+
+
 def test_an_array_of_the_other_byte_order_and_integers_take_the_long_way(fitted):
     model, X = fitted
     other = X.astype(X.dtype.newbyteorder())
@@ -159,6 +175,7 @@ def test_one_tree_and_one_class_have_predictors_too():
         ([1.0, 2.0, 3.0], ValueError, "row: has 3 values, the model 4 columns"),
         ([[1.0, 2.0, 3.0, 4.0]], TypeError, "row: must be 1-D"),
         ([1.0, np.inf, 3.0, 4.0], ValueError, "row: holds infinity in column 1; replace it"),
+        (np.array([1, 2, "1e400", 4], "longdouble"), ValueError, "row: holds infinity in column 2; replace"),
         (
             [1.0, 2.0, "3", 4.0],
             ValueError,

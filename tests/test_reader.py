@@ -113,6 +113,8 @@ def test_parquet_keeps_its_types_and_counts_rows_from_one(tmp_path):
     [
         ("", r"^data\.csv: is empty$"),
         ("\n \n", r"^data\.csv: is empty$"),
+        ("\ufeff", r"^data\.csv: is empty$"),
+        ("\ufeff\n\r\n", r"^data\.csv: is empty$"),
         ("a,b\n", r"^data\.csv: has a header but no rows$"),
         ("a,b\n1,2\n3\n5,6\n", r"^data\.csv: line 3: 1 cells where the header has 2; look for"),
         ("a,b\n1,2\n3,4,5\n", r"^data\.csv: line 3: 3 cells where the header has 2; look for"),
@@ -363,7 +365,9 @@ def test_a_word_that_is_neither_yes_nor_no_is_missing_and_remarked_on():
     [
         (["b", "a ", "b"], None, ["b", "a", "b"]),
         (["1", "2", "2.0"], None, [1, 2, 2]),
-        (["0.5", "1"], None, [0.5, 1.0]),
+        (["0.5", "1", "0.50"], None, ["0.5", "1", "0.5"]),
+        ([str(2**60), str(2**60 + 1)], None, [str(2**60), str(2**60 + 1)]),
+        ([str(2**60), "1"], ">=2", [1, 0]),
         (["01", "02"], None, ["01", "02"]),
         (["True", "False"], None, ["True", "False"]),
         (["3", "7", "6"], ">=6", [0, 1, 1]),
@@ -417,6 +421,30 @@ def test_the_classes_are_the_values_or_what_the_rule_says(cells, rule, expected)
 def test_a_target_that_gives_no_two_classes_is_refused(cells, rule, message):
     with pytest.raises(DataError, match=message):
         labels(table(y=cells), "y", rule)
+
+
+@pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"a", b"\xff"]])
+@pytest.mark.parametrize(("read", "what"), [(labels, "target"), (weights, "weights")])
+def test_cells_that_have_no_text_are_neither_classes_nor_weights(cells, read, what):
+    typed = Table("d.parquet", pl.DataFrame({"y": cells}), None)
+    with pytest.raises(
+        DataError, match=rf"^d\.parquet: column 'y' holds values of type \w+.* be the {what};"
+    ):
+        read(typed, "y")
+
+
+def test_large_numbers_of_a_typed_column_are_not_missing():
+    typed = Table("d.parquet", pl.DataFrame({"y": [1e300, 2.0], "x": [1e20, 2e20]}), None)
+    assert weights(typed, "y").tolist() == [1e300, 2.0]
+    assert labels(typed, "y").tolist() == ["1e+300", "2.0"]
+    X, _ = features(typed, [{"name": "x", "kind": "text"}])
+    assert X["x"].to_list() == ["1e+20", "2e+20"]
+
+
+def test_fractions_are_classes_of_a_fit_and_numbers_of_a_study():
+    fractions = table(y=["10.5", "9.5"])
+    assert labels(fractions, "y").tolist() == ["10.5", "9.5"]
+    assert labels(fractions, "y", two=True).tolist() == [10.5, 9.5]
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,18 @@ def test_other_rows_or_classes_are_refused(estimator):
         model.set_params(t=0.7).fit(X, y)
 
 
+@pytest.mark.parametrize("rules", [*RULES[:4], {"subsample": 0.5}])
+def test_other_labels_of_the_same_rows_are_refused_and_weights_of_another_unit_are_not(rules):
+    X, y = data()
+    other = y.copy()
+    other[[np.argmax(y == 0), np.argmax(y == 1)]] = 1, 0
+    model = make(rules, n_estimators=3, warm_start=True).fit(X, y).set_params(n_estimators=4)
+    for labels in (other, 1 - y):
+        with pytest.raises(ValueError, match=r"^warm_start goes on .* but the rows or their labels are not"):
+            pickle.loads(pickle.dumps(model)).fit(X, labels)
+    assert model.set_params(min_samples_leaf=1, leaf_ridge=0).fit(X, y, np.full(len(y), 0.7)).n_iter_ == 4
+
+
 def test_a_fit_that_a_callback_stopped_goes_on():
     X, y = data()
     stop = AtEnd(lambda context, _: ends_round(context, 4))

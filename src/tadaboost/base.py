@@ -34,6 +34,7 @@ _UNLIMITED = 2**31 - 1  # more leaves and levels than any tree has, and an integ
 
 _ONE_PIECE = 128  # rows that the core gives to one thread at any rate
 _MOST_THREADS = 256  # asleep ones included
+_CORE_TAKES = 1024  # threads at most
 
 
 class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -347,9 +348,10 @@ def _float(name: str, value: Any) -> float:
 
 
 def n_threads_of(n_jobs: int | None) -> int:
-    """Count the threads to use; joblib's count of CPUs knows affinity and cgroups."""
+    """Count the threads to use, 1024 at most; joblib's count of CPUs knows affinity and cgroups."""
     if n_jobs is None:
         # Workers get nested backends: inside one, a thread a CPU would be one too many for each worker.
         backend, _ = get_active_backend()
-        return 1 if (backend.nesting_level or 0) > 0 else int(joblib.cpu_count())
-    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
+        n_jobs = 1 if (backend.nesting_level or 0) > 0 else -1
+    wanted = int(n_jobs) if n_jobs > 0 else int(joblib.cpu_count()) + 1 + int(n_jobs)
+    return min(max(1, wanted), _CORE_TAKES)

@@ -187,9 +187,11 @@ def listed(values: Sequence[object], limit: int = 10) -> str:
 
 def text_cells(series: pl.Series) -> pl.Series:
     """Return the cells as text without spaces around, the missing ones as null."""
-    if series.dtype.is_float() and (series.drop_nans().drop_nulls() % 1 == 0).all():
+    if series.dtype.is_float():
         # A program that turned whole numbers into floats, because a cell was missing, meant 1 by its 1.0.
-        series = series.fill_nan(None).cast(pl.Int64, strict=False)
+        known = series.drop_nans().drop_nulls()
+        if ((known % 1 == 0) & (known.abs() < 2.0**63)).all():
+            series = series.fill_nan(None).cast(pl.Int64)
     cells = series.cast(pl.String).str.strip_chars()
     return cells.set(cells.str.to_lowercase().is_in(_MISSING), None)
 

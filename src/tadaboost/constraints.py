@@ -70,6 +70,11 @@ def directions(
         for name, value in monotonic_cst.items():
             values[_index("monotonic_cst", name, names, n_columns)] = value
     else:
+        index = getattr(monotonic_cst, "index", None)  # a method of lists, the names of a pandas Series
+        if not (index is None or callable(index)) and any(isinstance(name, str) for name in index):
+            raise ValueError(
+                "monotonic_cst is a Series with names, which would be read by position; take its to_dict()"
+            )
         given = np.asarray(monotonic_cst, dtype=object)
         if given.shape != (n_columns,):
             raise ValueError(

@@ -97,9 +97,9 @@ def cross_validate(
     make_model : callable
         Returns an unfitted classifier with `predict_proba` and `staged_predict`.
     X : data frame or array of shape (rows, columns)
-    y : array of shape (rows,)
+    y : array-like of shape (rows,)
         Two classes or more.
-    sample_weight : array of shape (rows,), optional
+    sample_weight : array-like of shape (rows,), optional
         Multiplicities; the figures are means over the rows so weighted.
     folds : int
         At least 2, and no more than rows of the rarer class.
@@ -115,16 +115,19 @@ def cross_validate(
     Raises
     ------
     ValueError
-        If a class has fewer rows than there are folds.
+        If there is one class only, or a class has fewer rows than there are folds.
     """
+    y = np.asarray(y)  # rows are meant by position, never by the index of a Series
     classes, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError("y has one class; an estimate needs two at least")
     rarest = int(counts.argmin())
     if counts[rarest] < folds:
         raise ValueError(
             f"class {str(classes[rarest])!r} has {counts[rarest]} rows, fewer than the {folds} folds; "
             "take fewer with --folds (at least 2), or 0 for no estimate"
         )
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     proba = np.empty((len(y), len(classes)))
     figures, curves = [], []
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y):

@@ -32,6 +32,7 @@ Table: TypeAlias = "NDArray[Any] | nw.DataFrame[Any]"
 Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
+_NOT_OF_NUMPY = (nw.Int128, nw.UInt128)
 _DATES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 
 
@@ -106,13 +107,26 @@ def open_table(X: object) -> Table:
                     f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is required."
                 )
         return frame
+    if hasattr(X, "columns"):  # as an array it would lose its names
+        kind = type(X)
+        raise TypeError(
+            f"X is a {kind.__name__} of {kind.__module__.partition('.')[0]}, whose columns cannot be read by "
+            "name; make a pandas, polars or pyarrow table of it first"
+        )
     if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
+        if X.dtype.kind in "biuf":
+            X = np.ma.filled(X.astype(np.float64), np.nan)
+        elif X.dtype.kind in "OU":
+            cells = X.data.astype(object)
+            cells[np.ma.getmaskarray(X)] = None
+            X = cells
     if not hasattr(X, "__array__") and isinstance(X, list | tuple) and _has_text(X):
         X = np.array(X, dtype=object)  # else numpy turns the numbers of a mixed list into text
     array = checked_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     if array.dtype.kind in "Mm":
         raise ValueError(_dates("X"))
+    if array.dtype.kind == "T":  # numpy's text of any length
+        array = array.astype(object)
     if array.dtype.kind not in "biufUO":
         raise TypeError(f"X has dtype {array.dtype}; it must hold numbers, booleans or strings")
     return array
@@ -128,6 +142,7 @@ def is_plain(X: object, schema: Schema) -> TypeGuard[Matrix]:
         and X.ndim == 2
         and X.dtype.char in "fd"
         and X.dtype.isnative
+        and X.flags.aligned
         and X.shape[1] == len(schema) == schema.count(None)
         and X.shape[0] > 0
     )
@@ -170,6 +185,11 @@ def learn_schema(
             _levels(label, column, present) if _is_text(label, column) else None
             for label, column in _columns(table)
         ]
+    if categorical_features is not None and np.ndim(categorical_features) != 1:
+        raise ValueError(
+            f"categorical_features is a {type(categorical_features).__name__}; it must be 'from_dtype', None "
+            "or a list of names, indices or booleans"
+        )
     native = table if isinstance(table, np.ndarray) else table.to_native()
     chosen = _check_categorical_features(native, categorical_features)
     if chosen is None:
@@ -273,7 +293,11 @@ def _cells(label: str, column: Column) -> _Cells:
     if not isinstance(column, np.ndarray) and column.dtype in _DATES:
         raise ValueError(_dates(label))
     values, row_values = _factorised(column)
-    cells = _Cells(values, row_values, {cell_type: _kind(cell_type) for cell_type in set(map(type, values))})
+    kind_of = {cell_type: _kind(cell_type) for cell_type in set(map(type, values))}
+    if "number" in kind_of.values():  # NaN is missing, among text too, where pandas puts it
+        values = [None if kind_of[type(v)] == "number" and v != v else v for v in values]
+        kind_of = {cell_type: _kind(cell_type) for cell_type in set(map(type, values))}
+    cells = _Cells(values, row_values, kind_of)
     if "bad" in cells.kinds:
         row = cells.first("bad")
         raise TypeError(
@@ -327,7 +351,7 @@ def _levels(label: str, column: Column, present: NDArray[np.bool_] | None) -> li
     met = cells.met(present)
     if any(isinstance(v, decimal.Decimal) for v in met):
         raise TypeError(f"{label} holds decimals as categories; convert them to text or float")
-    known = [v for v in met if cells.kind_of[type(v)] != "missing" and v == v]  # v != v: NaN
+    known = [v for v in met if cells.kind_of[type(v)] != "missing"]
     plain: list[Level] = [v.item() if isinstance(v, np.generic) else v for v in known]
     own_order = getattr(column.dtype, "categories", None)  # of an Enum or an ordered Categorical
     if own_order is not None:
@@ -349,11 +373,10 @@ def _codes(label: str, column: Column, levels: list[Level]) -> NDArray[np.float6
     # A stray cell is an unknown level; a whole column of the other kind is a mistake such as 1 for "1".
     if len(are_text) == 1 and other in cells.kinds and len(cells.kinds - {"missing"}) == 1:
         row = cells.first(other)
-        if cells.value(row) == cells.value(row):
-            raise ValueError(
-                f"{label} holds {cells.value(row)!r} in row {row}, but its levels in fit were "
-                f"{'text' if other == 'number' else 'numbers'} such as {levels[0]!r}"
-            )
+        raise ValueError(
+            f"{label} holds {cells.value(row)!r} in row {row}, but its levels in fit were "
+            f"{'text' if other == 'number' else 'numbers'} such as {levels[0]!r}"
+        )
     for infinity in {np.inf, -np.inf} & set(cells.values):
         raise ValueError(_infinite(label, cells.first_equal(infinity)))
     return cells.map(_CodeOf((level, float(code)) for code, level in enumerate(levels)))
@@ -381,9 +404,8 @@ def _numbers(label: str, column: Column) -> NDArray[Any]:
         if column.dtype.kind in "biuf":
             return _as_float(column)
     elif column.dtype.is_numeric() or column.dtype == nw.Boolean:
-        plain = (
-            column if column.null_count() == 0 and not column.dtype.is_decimal() else column.cast(nw.Float64)
-        )
+        known = not column.dtype.is_decimal() and column.dtype not in _NOT_OF_NUMPY
+        plain = column if known and column.null_count() == 0 else column.cast(nw.Float64)
         return _as_float(plain.to_numpy())
     elif column.null_count() == len(column):
         return np.full(len(column), np.nan)
@@ -406,8 +428,9 @@ def _number(label: str, row: int, kind: str, value: Any) -> float:
 
 
 def _as_float(array: NDArray[Any]) -> NDArray[Any]:
-    """Give the array itself if float32 or float64 of this machine's byte order, else as float64."""
-    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+    """Give the array itself if float32 or float64 as this machine computes with them, else as float64."""
+    # The column of a packed record is not aligned.
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative and array.flags.aligned:
         return array
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused below
         return array.astype(np.float32 if array.dtype == np.float32 else np.float64)

@@ -42,17 +42,16 @@ def labels(table: Table, name: str, positive: str | None = None, *, two: bool = 
     Returns
     -------
     ndarray, shape (rows,)
-        With a rule int64, 1 where it holds, else 0. Without a rule the values, a class each: int64 or float64
-        if all are numbers, else str.
+        With a rule int64, 1 where it holds, else 0. Without a rule the values, a class each: int64 if all are
+        whole numbers below 2^53, else str (of `two`, float64 if all are numbers).
 
     Raises
     ------
     DataError
-        If the column does not exist, holds a missing or infinite cell, or does not come to two classes or
-        more: without a rule at most 50 texts, 20 whole numbers, or two numbers.
+        If the column does not exist, is of a type without text, holds a missing or infinite cell, or does not
+        come to two classes or more: without a rule at most 50 texts, 20 whole numbers, or two numbers.
     """
-    check_column(table, name, "the target")
-    cells = text_cells(table.frame[name])
+    cells = _cells(table, name, "the target")
     where = f"{table.name}: target {shown(name)}"
     if cells.null_count():
         row = int(cells.is_null().arg_max() or 0)
@@ -60,7 +59,10 @@ def labels(table: Table, name: str, positive: str | None = None, *, two: bool = 
         what = f"{shown(written)} counts as missing" if str(written or "").strip() else "is empty"
         raise DataError(f"{where}, {table.where(row)}: {what}; give the row a class or remove it")
     if is_number(cells).all():
-        cells = numbers(table, name, cells, advice="the target must be finite")
+        values_of = numbers(table, name, cells, advice="the target must be finite")
+        # Without a rule, numbers of so many digits are names: as floats some would be the same.
+        if positive is not None or two or (values_of.abs() < 2.0**53).all():
+            cells = values_of
     values = cells.unique().sort().to_list()
     if positive is not None:
         chosen = _chosen(cells, values, positive, where)
@@ -84,16 +86,15 @@ def labels(table: Table, name: str, positive: str | None = None, *, two: bool = 
         )
     if cells.dtype == pl.Float64:
         array = cells.to_numpy()
-        return (
-            array.astype(np.int64) if (array == np.round(array)).all() and abs(array).max() < 2**53 else array
-        )
+        if whole and abs(array).max() < 2**53:
+            return array.astype(np.int64)
+        return array if two else np.array([_name(x) for x in array.tolist()])  # no fit takes fractions
     return np.array(cells.to_list(), dtype=np.str_)
 
 
 def weights(table: Table, name: str) -> NDArray[np.float64]:
     """Read the multiplicities of the rows; DataError for a missing, negative or otherwise bad cell."""
-    check_column(table, name, "the weights")
-    cells = text_cells(table.frame[name])
+    cells = _cells(table, name, "the weights")
     values = numbers(table, name, cells, advice="a weight is a number >= 0")
     bad = values.is_null() | (values < 0).fill_null(False)
     if bad.any():
@@ -105,6 +106,21 @@ def weights(table: Table, name: str) -> NDArray[np.float64]:
     if not (values > 0).any():
         raise DataError(f"{table.name}: weights {shown(name)}: every weight is 0")
     return values.to_numpy()
+
+
+def _cells(table: Table, name: str, what: str) -> pl.Series:
+    """Give the cells of a column, which is to be `what`, as text."""
+    check_column(table, name, what)
+    dtype = table.frame[name].dtype
+    try:
+        if not dtype.is_nested():
+            return text_cells(table.frame[name])
+    except pl.exceptions.PolarsError:  # bytes, say, that are no UTF-8
+        pass
+    raise DataError(
+        f"{table.name}: column {shown(name)} holds values of type {dtype}, which cannot be {what}; "
+        "convert them to text or numbers"
+    )
 
 
 def _chosen(cells: pl.Series, values: Sequence[object], rule: str, where: str) -> pl.Series:

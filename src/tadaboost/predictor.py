@@ -167,7 +167,9 @@ class Predictor:
             values = np.array([frame.number(self._label(c), value) for c, value in enumerate(_as_list(row))])
         if values.dtype.kind not in "biuf":
             raise TypeError("row must hold numbers, and levels in categorical columns; NaN is missing")
-        return np.ascontiguousarray(values, np.float64)
+        with np.errstate(over="ignore"):  # a long double beyond float64, which is refused as infinite
+            values = np.ascontiguousarray(values, np.float64)
+        return values if values.flags.aligned else values.copy()
 
     def _label(self, c: int) -> str:
         names = self._names or ()

@@ -137,6 +137,8 @@ def _csv(raw: bytes, name: str) -> Table:
     # Blank lines before the header would be taken for it, yet they count as lines.
     skipped = text[: len(text) - len(text.lstrip("\r\n"))].count("\n")
     text = text.lstrip("\r\n")
+    if not text:  # but for a byte order mark
+        raise DataError(f"{name}: is empty")
     first = re.sub('"[^"]*"', "", text[:100_000]).partition("\n")[0]
     separator = "," if "," in first else max(";\t", key=first.count)
     header = [cell.strip() for cell in next(_records(text, separator, name, skipped))[1]]

@@ -39,6 +39,7 @@ STOP_REASONS = {
     "frozen step": "the step is too small to change any weight",
 }
 
+_OTHER_ROWS = "warm_start goes on with an earlier fit, but the rows or their labels are not the same as then"
 _LARGE = 1e100  # what counts as infinite at t < 1
 CAP = 500.0  # |alpha h| at t >= 1, where a pure leaf's value and a perfect tree's step have no bound
 
@@ -307,7 +308,7 @@ class Run:
         except (ValueError, IndexError):
             same = False
         if not same:
-            raise ValueError("warm_start goes on with an earlier fit, but the rows are not the same as then")
+            raise ValueError(_OTHER_ROWS)
         values, s = tree.value[leaves.ids], 1.0 - self.settings.t
         _, A, _ = self._edge(leaves, values)
         clip = 1.0 / abs(s) if self.settings.clip and s != 0.0 else math.inf
@@ -315,6 +316,9 @@ class Run:
             self._shard, leaves.ids, values, leaves.table, alpha, clip, self._most_multiplicity
         )
         self._loss, self._sum_weight = after[0] / self._total, after[1]
+        # Other labels on the same rows; weights times a constant are no other rows, and round otherwise.
+        if not math.isclose(self._loss, float(record["loss"]), rel_tol=1e-9, abs_tol=1e-300):
+            raise ValueError(_OTHER_ROWS)
         self._most_weight, self._most_fixed = after[4], after[5]
         self._bound = float(record["bound"])
         record = record.copy()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -23,37 +24,62 @@ Floats = NDArray[np.float64]
 
 def checked_array(X: Any, **settings: Any) -> NDArray[Any]:
     """Do scikit-learn's `check_array`, with errors of one line: some of its own print the array."""
+    return _in_one_line(check_array, X, **settings)
+
+
+def _in_one_line(check: Callable[..., NDArray[Any]], values: Any, **settings: Any) -> NDArray[Any]:
     try:
-        array: NDArray[Any] = check_array(X, **settings)
+        return check(values, **settings)
     except (ValueError, TypeError) as error:
         raise type(error)(" ".join(str(error).split())) from None
-    return array
 
 
 def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
     """Read labels as an array of one type, none missing."""
+    if np.ma.is_masked(y):
+        raise ValueError(_no_label(name, int(np.argmax(np.ma.getmaskarray(y)))))
+    if isinstance(y, list | tuple) and 0 < sum(isinstance(label, str) for label in y) < len(y):
+        y = np.array(y, dtype=object)  # else numpy makes text of all of them, of NaN too
+    if isinstance(y, np.ndarray) and y.dtype.kind == "T":
+        y = y.astype(object)  # numpy's text of any length, which scikit-learn does not know
     if nw.dependencies.is_into_series(
         y
     ):  # by narwhals, because scikit-learn turns nullable integers to floats
         series: nw.Series[Any] = nw.from_native(y, series_only=True)
         if series.null_count():
             raise ValueError(_no_label(name, series.is_null().to_list().index(True)))
-        y = series.to_numpy()
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
+        of_numpy = series.dtype not in (nw.Int128, nw.UInt128)
+        y = series.to_numpy() if of_numpy else series.to_list()
+    labels = _in_one_line(column_or_1d, y, warn=True)
     if labels.dtype.kind == "O":
         for i, label in enumerate(labels):
             if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
                 raise ValueError(_no_label(name, i))
         if all(isinstance(label, Real | np.bool_) for label in labels):
             labels = np.array(labels.tolist())  # one type if they have one, as 0, 1 and True, False do
+        else:
+            _refuse_mixed(labels, name)
     elif labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.argmin(np.isfinite(labels)))
         raise ValueError(f"{name}[{i}] is {labels[i]}; every row needs a label that is finite")
+    elif labels.dtype.kind in "Mm" and np.isnat(labels).any():
+        raise ValueError(_no_label(name, int(np.argmax(np.isnat(labels)))))
     elif labels.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} holds complex numbers")
     with np.errstate(invalid="ignore"):  # it casts labels to integers, which 1e300 is too large for
         check_classification_targets(labels)
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
+
+
+def _refuse_mixed(labels: NDArray[Any], name: str) -> None:
+    """Raise ValueError where some labels are text and some are not: classes must have an order."""
+    are_text = np.array([isinstance(label, str) for label in labels])
+    if are_text.any() and not are_text.all():
+        text, other = int(np.argmax(are_text)), int(np.argmin(are_text))
+        raise ValueError(
+            f"{name} mixes text and other labels ({labels[text]!r} in row {text}, {labels[other]!r} in row "
+            f"{other}); make them one kind"
+        )
 
 
 def _no_label(name: str, row: int) -> str:
@@ -133,17 +159,21 @@ def weigh_others(
 
 def _check_weights(sample_weight: Any, n_rows: int, name: str) -> Floats:
     """Make a new array of one weight a row, checked."""
-    if sample_weight is None or isinstance(sample_weight, Real):
-        weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
-    else:
-        weight = checked_array(
-            sample_weight,
-            dtype=np.float64,
-            copy=True,
-            ensure_2d=False,
-            ensure_all_finite=False,
-            input_name=name,
-        )
+    if isinstance(sample_weight, np.ma.MaskedArray):  # what is masked is missing, which is refused below
+        sample_weight = np.ma.filled(sample_weight.astype(np.float64), np.nan)
+    try:
+        if sample_weight is None or isinstance(sample_weight, Real):
+            weight = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
+        elif np.asarray(sample_weight).dtype.kind in "Mm":
+            raise TypeError("holds dates or times; weights are numbers")
+        else:
+            weight = checked_array(
+                sample_weight, dtype=np.float64, copy=True, ensure_2d=False, ensure_all_finite=False
+            )
+    except OverflowError:
+        raise ValueError(f"{name} holds an integer too large for float64") from None
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name}: {error}") from None
     if weight.shape != (n_rows,):
         raise ValueError(f"{name} has shape {weight.shape}; it must be ({n_rows},), one weight a row of X")
     _refuse_bad_weights(weight, name)
