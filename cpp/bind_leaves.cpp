@@ -34,8 +34,11 @@ nb::object leaf_table(Shard& shard, Ids leaves, double unit, double most_multipl
     nb::gil_scoped_release released;
     const auto found = shard.leaf_extremes(ids);
     std::vector<std::int32_t> exponent;
-    for (const LeafExtremes& x : found)
-      exponent.push_back(exact_exponent(most_multiplicity * fast::exp(x.most)));
+    for (const LeafExtremes& x : found) {
+      const double multiplicity = static_cast<double>(x.count) * unit;
+      exponent.push_back(
+          exact_exponent(most_multiplicity_of(multiplicity, most_multiplicity) * fast::exp(x.most)));
+    }
     const auto sums = shard.leaf_sums(ids, const_view(exponent));
     for (std::size_t i = 0; i < found.size(); ++i)
       out.insert(out.end(), {sums[i].value(exponent[i]), static_cast<double>(found[i].count) * unit,
@@ -96,13 +99,17 @@ nb::tuple step_here(Shard& shard, Ids leaves, Values value, TableArray table, do
   int exponent = 0, loss_exponent = 0;
   {
     nb::gil_scoped_release released;
-    double most = -INFINITY;
+    double most = 0.0, most_loss = 0.0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const double c = alpha * values[i / 2];
-      most = std::max(most, most_after(sums[i], i % 2 == 0 ? c : -c, shard.s()));
+      const double after = most_after(sums[i], i % 2 == 0 ? c : -c, shard.s());
+      const double multiplicity = most_multiplicity_of(sums[i].multiplicity, most_multiplicity);
+      if (!(multiplicity > 0.0)) continue;
+      most = std::max(most, multiplicity * fast::exp(after));
+      most_loss = std::max(most_loss, multiplicity * fast::exp((1.0 + shard.s()) * after));
     }
-    exponent = exact_exponent(most_multiplicity * fast::exp(most));
-    loss_exponent = exact_exponent(most_multiplicity * fast::exp((1.0 + shard.s()) * most));
+    exponent = exact_exponent(most);
+    loss_exponent = exact_exponent(most_loss);
     m = shard.step(ids, values, alpha, clip, exponent, loss_exponent);
   }
   return nb::make_tuple(m.loss.value(loss_exponent), m.weight.value(exponent), m.least, m.most, m.most_weight,

@@ -83,8 +83,9 @@ class Trials {
       // e^t grows with e for t >= 0; for t < 0 it has no bound, and a capped slope only makes a step longer.
       const double steepest = most > -INFINITY ? fast::exp(t * most) * (t < 0.0 ? 0x1p20 : 1.0) : 1.0;
       slope_cap.push_back(std::min(steepest, 0x1p900));
-      exponent_.push_back(exact_exponent(most_multiplicity_ * fast::exp(most)));
-      slope_exponent_.push_back(exact_exponent(most_multiplicity_ * slope_cap.back()));
+      const double multiplicity = most_multiplicity_of(pair.multiplicity, most_multiplicity_);
+      exponent_.push_back(exact_exponent(multiplicity * fast::exp(most)));
+      slope_exponent_.push_back(exact_exponent(multiplicity * slope_cap.back()));
     }
     sums_ = trial_(leaves, value, exponent_, slope_exponent_, slope_cap);
   }

@@ -3,6 +3,7 @@
 // from them. The driver's side: no rows here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -29,5 +30,12 @@ EdgeSums edge_sums(const LeafTable& table, const double* value, double s);
 // The largest log weight after a step by c = alpha y value: a weight grows with what it was. Tight, because
 // sums are rounded relative to it.
 double most_after(const LeafSums& sums, double c, double s);
+
+// No multiplicity of a row of a (leaf, class) is larger: where multiplicities differ by decades, and light
+// rows weigh most, the largest of all would leave few bits for them. Counts, which `multiplicity` is a sum
+// of, are rounded, by half of one at most.
+inline double most_multiplicity_of(double multiplicity, double most_of_all) {
+  return std::min(most_of_all, 2.0 * multiplicity);
+}
 
 }  // namespace tada

@@ -539,6 +539,16 @@ def test_a_bad_input_is_refused_by_name(arguments, text):
         boost(*arguments)
 
 
+@pytest.mark.parametrize("weight", [1e-8, 1e5])
+def test_next_to_2_the_units_of_the_paper_may_be_beyond_all_numbers(weight):
+    H, y = [[1.0, -0.5, -1.0], [0.5, 1.0, 1.0]], [1, 1, -1]
+    run, plain = (boost(H, y, 1.999, [w] * 3) for w in (weight, 1 / 3))
+    for field in ("rho", "alpha", "Z", "loss"):
+        np.testing.assert_allclose(getattr(run, field), getattr(plain, field), rtol=1e-12)
+    large, none = (run.R, run.mu) if weight > 1 else (run.mu, run.R)
+    assert np.all(none == 0.0) == np.all(np.isinf(large))
+
+
 def test_no_rounds_is_a_run_without_rounds():
     run = boost(np.empty((0, 3)), [1, -1, 1], 0.5)
     assert run.q.shape == (0, 3)

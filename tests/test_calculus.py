@@ -121,6 +121,49 @@ def test_products_of_numbers_whose_powers_overflow_are_right():
     )
 
 
+NEAR_CANCELLATION = [  # 50 digits
+    ("tempered_quotient", 2.1999974953197295e-308, 2.2e-308, 1.0000001, 0.999998861428313475, 4 * EPS),
+    ("tempered_quotient", 1.7063330739869616e215, 1.7062442807236082e215, 0.2, 5.705902922664296e209, 3e-11),
+    ("tempered_product", 1.6865932376581183e-208, 5.929531173318011e207, 1 - 1e-12,
+     1.0000709468322004, 4 * EPS),
+    ("power_mean", 1.5345017462717796e266, 6.516773465467418e-267, -1.4028188430790558e-8,
+     0.997368526047046449, 4 * EPS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "a", "b", "order", "want", "rel"), NEAR_CANCELLATION)
+def test_what_nearly_cancels_is_not_a_difference_of_logarithms(name, a, b, order, want, rel):
+    assert getattr(calc, name)(a, b, order) == pytest.approx(want, rel=rel, abs=0.0)
+
+
+def test_a_quotient_of_equals_is_1_and_of_numbers_whose_powers_overflow_stays_at_its_clamp():
+    np.testing.assert_array_equal(
+        calc.tempered_quotient([3.0, 1e300, 1e300], [3.0, 1e300, 2e300], -10.0), [1, 1, 0]
+    )
+    assert calc.tempered_quotient(0.0, 0.0, 0.5) == 1.0
+
+
+def test_a_subnormal_argument_keeps_its_digits_next_to_t_equal_to_1():
+    z = 9.31397509592e-311
+    np.testing.assert_array_equal(calc.tanh_t(z, [1 - 1e-12, 1.0, 1 + 1e-12]), z)
+
+
+def test_nothing_overflows_before_the_result():
+    assert calc.exp_t(1.7e308, -10.0) == pytest.approx(1.3050344139371913e28, rel=1e-13)
+    assert calc.tanh_t(-1e308, -50.0) == pytest.approx(-0.99999833110263139, rel=4 * EPS)
+    total = calc.tempered_sum([1e308, 1.5e308, 1e200], [0.0, 1.5e308, 1e200], [-50.0, 1.5, 0.5])
+    np.testing.assert_array_equal(total, [1e308, -np.inf, np.inf])
+    got = calc.tempered_difference([1.0, 1e308], [1.7e308, -1e308], [-50.0, 0.5])
+    np.testing.assert_allclose(got, [-1 / 51, -4.0], rtol=4 * EPS)
+
+
+def test_a_mean_of_infinities_is_infinite_unless_the_order_says_the_lesser():
+    np.testing.assert_array_equal(
+        calc.power_mean(5.0, np.inf, [1e-12, 1.0, 0.0, -np.inf]), [np.inf] * 3 + [5.0]
+    )
+    np.testing.assert_array_equal(calc.power_mean(np.inf, np.inf, [1.0, -1.0]), np.inf)
+
+
 def test_the_product_form_of_equation_4_is_wrong_past_the_pole_for_t_above_1():
     t, q, shift = 1.5, 0.04, 2.5  # log_t q - mu u with mu u = -2.5: exp_t(2.5) is infinite
     product = calc.tempered_product(q, calc.exp_t(shift, t), t)

@@ -30,6 +30,11 @@ def test_a_function_equals_the_50_digit_vectors(name):
     oracle.assert_within(FUNCTIONS[name](*arguments), want, rtol, atol)
 
 
+def test_a_subnormal_edge_keeps_its_digits_next_to_t_equal_to_1():
+    rho = 1.2874149301113e-311
+    np.testing.assert_array_equal(losses.mu_closed(rho, 1.0, [1 - 1e-12, 1.0, 1 + 1e-12]), rho)
+
+
 def test_the_bayes_risk_passes_through_the_known_losses():
     u = GRID
     np.testing.assert_allclose(losses.bayes_risk(u, -np.inf), 2 * np.minimum(u, 1 - u), rtol=4 * EPS)

@@ -92,6 +92,24 @@ def test_relative_entropy_is_equation_2(seed, t):
     assert measures.relative_entropy(q, other, t) == pytest.approx(np.sum(terms), rel=1e-8, abs=1e-11)
 
 
+def test_the_relative_entropy_of_weights_far_apart_has_no_power_that_overflows():
+    q1, q2 = np.array([1e-3, 1e-9, 1.0]), np.array([1e-22, 1.0, 1e-7])
+    assert measures.relative_entropy(q1, q2, -50.0) == pytest.approx((1 - 1e-9) / 51, rel=8 * EPS)
+    assert measures.relative_entropy(q2, q1, -50.0) == pytest.approx((1 - 1e-7) / 51, rel=8 * EPS)
+
+
+def test_the_cumulant_keeps_the_digits_of_small_weights_and_does_not_overflow():
+    theta = -20.0
+    assert measures.cumulant([theta], 1.0) == pytest.approx(np.log1p(np.exp(theta)), rel=4 * EPS)
+    assert measures.cumulant([1e200], -50.0) == pytest.approx(1e200, rel=1e-12)
+    assert measures.cumulant([3.0], 1.5) == 2.0  # beyond the pole: log_t of infinity
+    np.testing.assert_array_equal(measures.from_natural([800.0], 1.0), [1.0, np.exp(-800.0)])
+
+
+def test_a_codensity_may_overflow():
+    assert measures.codensity(1e300, 0.0) == np.inf
+
+
 def test_relative_entropy_of_a_zero_is_finite_below_1_only():
     q1, q2 = [0.6, 0.8], [0.0, 1.0]
     # t = 0: q1 (q1 - q2) - (q1^2 - q2^2)/2 summed is |q1 - q2|^2 / 2
@@ -230,6 +248,15 @@ def test_a_perfect_edge_has_no_projection():
     cold, hot = (measures.project([0.5] * 4, [1.0, 2.0, 1.0, 1.0], t) for t in (0.0, 1.0))
     assert (cold.status, cold.Z, cold.mu) == ("none", 0.0, 0.5)
     assert (hot.status, hot.Z, hot.mu) == ("none", 0.0, np.inf)
+
+
+def test_rows_without_an_edge_do_not_hide_the_root_of_the_others():
+    # e_0 = (1 - s mu)^(1/s) against e_2 = (s mu)^(1/s): equal at s mu = 1/2, both far below the row between.
+    t = 1 - 1e-7
+    q = measures.normalize([1.0, 1.0, 0.0], t)
+    got = measures.project(q, [1.0, 0.0, -1.0], t)
+    assert got.status == "ok"
+    assert got.mu == pytest.approx(0.5 / (1 - t) * q[0] ** (1 - t), rel=1e-9)
 
 
 def test_an_edge_of_zero_changes_nothing():

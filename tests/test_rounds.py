@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from tadaboost import binning, rounds
+from tadaboost import TAdaBoostClassifier, binning, rounds
+from tadaboost.losses import leaf_link, tempered_exp_loss
 from tadaboost.rounds import ROUND, STOP_REASONS, Run, Settings
 
 DEFAULTS = Settings(
@@ -286,3 +287,20 @@ def test_exact_values_of_pure_leaves_are_roots_at_any_t(t, seed):
         v = side * tree.value[leaf]
         assert rest(v * (1 - 1e-9)) > -1e-9
         assert rest(v * (1 + 1e-9)) < 1e-9
+
+
+@pytest.mark.parametrize("t", [0.9, 1.0, 1.1])
+@pytest.mark.parametrize("leaf_values", ["theorem_a", "exact"])
+def test_light_rows_that_weigh_most_keep_their_digits_beside_heavy_ones(t, leaf_values):
+    # On either side of the split the other class has 10^-13 of the mass, and its row weighs 10^6 in the end.
+    X = np.repeat([[0.0], [1.0]], 8, axis=0)
+    y = np.tile([0, 0, 0, 0, 0, 0, 0, 1], 2) ^ np.repeat([0, 1], 8)
+    w = np.where(y == X[:, 0], 1e6, 1e-6) * np.linspace(1.0, 1.5, 16)
+    model = TAdaBoostClassifier(t, n_estimators=1, learning_rate=1.0, leaf_values=leaf_values, leaf_ridge=0.0)
+    model.set_params(min_samples_leaf=0).fit(X, y, w)
+    margin = model.decision_function(X) * (2 * y - 1)
+    want = math.fsum(w * tempered_exp_loss(margin, t)) / math.fsum(w)
+    assert model.rounds_["loss"][0] == pytest.approx(want, rel=1e-13, abs=0.0)
+    if leaf_values == "exact":  # of theorem A at the first round
+        want = leaf_link(w[:8][y[:8] == 1].sum(), w[:8][y[:8] == 0].sum(), t)
+        assert model.trees_[0].value[1] == pytest.approx(float(want), rel=1e-13)

@@ -120,6 +120,13 @@ def bound_factor(rho: float, e_dagger: float, mass_off: float, total: float, t: 
     return factor * (1.0 + math.exp(log_lent)) if log_lent < 700.0 else math.inf
 
 
+def _times_power(x: float, base: float, exponent: float) -> float:
+    """Return x base^exponent; as t -> 2 the power, of t*, may be beyond all numbers, and x may be 0."""
+    with limits():
+        root = float(np.power(base, exponent / 2.0))
+    return x * root * root if x != 0.0 else 0.0
+
+
 def _snap(rho: float) -> float:
     return rho if abs(rho) <= _ALMOST_ONE else math.copysign(1.0, rho)
 
@@ -344,19 +351,21 @@ class State:
         self.bound *= bound_factor(rho, e_dagger, mass_off, 1.0, t)
         self.log_e = log_new - conjugate * log_mass if math.isfinite(log_mass) else np.full_like(u, np.nan)
         loss = float(np.exp(self.log_loss))
-        size = self.multiplicity ** (s * conjugate)
+        W = self.multiplicity  # the paper's first weights are W^(-t*)
+        with limits():
+            q = np.exp(self.log_e - conjugate * math.log(W))
         return Round(
             rho=rho,
-            mu=step / size,
+            mu=_times_power(step, W, -s * conjugate),
             alpha=step * alpha_scale if leveraging != "unit" or self.n_capped else self.rate,
             Z=float(np.exp(conjugate * log_mass)),
-            R=A * size,
-            q_dagger=e_dagger * self.multiplicity**-conjugate,
+            R=_times_power(A, W, s * conjugate),
+            q_dagger=_times_power(e_dagger, W, -conjugate),
             loss=loss,
             bound=self.bound if leveraging != "unit" else loss,
             status=status,
             off=off,
-            q=np.exp(self.log_e) * self.multiplicity**-conjugate,
+            q=q,
             p=self.omega * np.exp((2.0 - t) * self.log_e),
         )
 

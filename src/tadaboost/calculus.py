@@ -101,10 +101,8 @@ def exp_t(z: ArrayLike, t: ArrayLike) -> Array:
     >>> exp_t(2.0, t=1.5)
     array(inf)
     """
-    x, s = np.asarray(z, np.float64), 1.0 - np.asarray(t, np.float64)
     with limits():
-        # At and past the clamp log1p gives -inf, and the sign of s turns it into the right one of 0 and inf.
-        return np.asarray(np.exp(np.where(s == 0, x, np.log1p(np.maximum(s * x, -1.0)) / s)))
+        return np.asarray(np.exp(log_exp_t(z, 1.0 - np.asarray(t, np.float64))))
 
 
 def tempered_product(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
@@ -135,8 +133,9 @@ def tempered_product(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
     with limits():
         p, q = s * np.log(x), s * np.log(y)
         high, low = np.maximum(p, q), np.minimum(p, q)
-        # log(e^p + e^q - 1); the second form is for powers that could overflow.
-        small = np.log1p(np.maximum(np.expm1(p) + np.expm1(q), -1.0))
+        # log(e^p + e^q - 1); the second form is for powers that could overflow. In the first the sum p + q
+        # comes from the product, as p and q, when they cancel, leave the rounding of two logarithms.
+        small = np.log1p(np.maximum(np.expm1(s * _log_product(x, y)) - np.expm1(p) * np.expm1(q), -1.0))
         large = high + np.log1p(np.exp(np.where(low == high, 0.0, low - high)) - np.exp(-high))
         log_base = np.where(high > 1, large, small)
         return np.where(s == 0, x * y, np.exp(log_base / s))
@@ -169,11 +168,14 @@ def tempered_quotient(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
     """
     x, y, s = _non_negative("a", a), _non_negative("b", b), 1.0 - np.asarray(t, np.float64)
     with limits():
-        p, q = s * np.log(x), s * np.log(y)
-        # log(e^p - e^q + 1); the second form is for powers that could overflow.
-        small = np.log1p(np.maximum(np.expm1(p) - np.expm1(q), -1.0))
-        large = p + np.log1p(np.maximum(np.exp(-p) - np.exp(q - p), -1.0))
-        return np.where(s == 0, x / y, np.exp(np.where(p > 1, large, small) / s))
+        gap, high = s * log_ratio(x, y), np.maximum(s * np.log(x), s * np.log(y))
+        # e^p - e^q = +-e^high (1 - e^-|p-q|): powers near each other, subtracted, would leave few digits.
+        part = -np.expm1(-np.abs(gap))
+        difference = np.where(high == -np.inf, 0.0, np.sign(gap) * np.exp(high) * part)
+        # Where that could overflow the 1 in log(e^p - e^q + 1) is nothing beside it, if p and q differ.
+        large = np.where(gap < 0, -np.inf, np.where(gap == 0, 0.0, high + np.log(part)))
+        log_base = np.where(high > 700, large, np.log1p(np.maximum(difference, -1.0)))
+        return np.where(s == 0, x / y, np.exp(log_base / s))
 
 
 def tempered_sum(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
@@ -192,8 +194,12 @@ def tempered_sum(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
     >>> tempered_sum(2.0, 4.0, t=0.5)
     array(10.)
     """
-    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    return np.asarray(x + y + (1.0 - np.asarray(t, np.float64)) * x * y)
+    x, y, s = np.asarray(a, np.float64), np.asarray(b, np.float64), 1.0 - np.asarray(t, np.float64)
+    with limits():
+        swap = np.abs(x) > np.abs(y)
+        # (1-t) times the smaller first: it overflows only if the whole does.
+        product = s * np.where(swap, y, x) * np.where(swap, x, y)
+        return np.where(np.isinf(product) & np.isfinite(x) & np.isfinite(y), product, x + y + product)
 
 
 def tempered_difference(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
@@ -213,9 +219,11 @@ def tempered_difference(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
     >>> tempered_difference(10.0, 4.0, t=0.5)
     array(2.)
     """
-    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    x, y, s = np.asarray(a, np.float64), np.asarray(b, np.float64), 1.0 - np.asarray(t, np.float64)
     with limits():
-        return np.asarray((x - y) / (1.0 + (1.0 - np.asarray(t, np.float64)) * y))
+        # Both sides of the fraction by a power of two, so that neither of huge numbers overflows.
+        scale = np.where(np.maximum(np.abs(x), np.abs(y)) > 1e150, 2.0**-500, 1.0)
+        return np.asarray((x * scale - y * scale) / (scale + s * (y * scale)))
 
 
 def power_mean(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
@@ -244,11 +252,16 @@ def power_mean(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
     x, y, power = _non_negative("a", a), _non_negative("b", b), np.asarray(q, np.float64)
     low, high = np.minimum(x, y), np.maximum(x, y)
     with limits():
-        gap = np.abs(power) * -np.abs(log_ratio(low, high))
-        # M_q is the larger argument times a factor for q > 0, the smaller one times a factor for q < 0.
+        distance = -log_ratio(low, high)
+        gap, middle = -np.abs(power) * distance, np.sqrt(low) * np.sqrt(high)
+        # M_q is the larger argument times a factor for q > 0, the smaller one times a factor for q < 0; where
+        # both are far from it, the geometric mean times cosh(q distance / 2)^(1/q).
         mean = np.where(power > 0, high, low) * np.exp(log_half(gap) / power)
-        mean = np.where(power == 0, np.sqrt(low) * np.sqrt(high), mean)
+        far = (gap > -1) & (distance > 4)
+        mean = np.where(far, middle * np.exp(np.log1p(2.0 * np.sinh(gap / 4.0) ** 2) / power), mean)
+        mean = np.where(power == 0, middle, mean)
         mean = np.where(np.isinf(power), np.where(power > 0, high, low), mean)
+        mean = np.where(np.isinf(low) | (np.isinf(high) & (power > 0)), np.inf, mean)
         return np.where((high == 0) | ((low == 0) & (power <= 0)), 0.0, mean)
 
 
@@ -269,9 +282,36 @@ def tanh_t(z: ArrayLike, t: ArrayLike) -> Array:
     >>> tanh_t([-1.0, 0.0, 1.0], t=0.5)
     array([-0.6,  0. ,  1. ])
     """
-    x, s = np.asarray(z, np.float64), 1.0 - np.asarray(t, np.float64)
     with limits():
-        return np.asarray(np.tanh(np.where(s == 0, x, np.log1p(np.maximum(-2.0 * s * x, -1.0)) / (-2.0 * s))))
+        # exp_t(-2z) in a base of twice the size: log exp_t(-2z) = -2 log(1 - 2 s z) / (-2 s).
+        return np.asarray(np.tanh(log_exp_t(z, -2.0 * (1.0 - np.asarray(t, np.float64)))))
+
+
+def log_exp_t(z: ArrayLike, s: ArrayLike) -> Array:
+    """Return log exp_t(z) = log([1 + s z]_+) / s for s = 1-t, z at s = 0.
+
+    Parameters
+    ----------
+    z, s : array-like of float, broadcast together
+
+    Returns
+    -------
+    ndarray of float64, the broadcast shape
+        -inf at and below the clamp of s > 0, inf at and above the pole of s < 0.
+
+    Examples
+    --------
+    >>> log_exp_t([-2.0, 0.0, 2.0], 0.5).round(6)
+    array([    -inf, 0.      , 1.386294])
+    """
+    x, rate = np.asarray(z, np.float64), np.asarray(s, np.float64)
+    with limits():
+        rise = rate * x
+        # At and past the clamp log1p gives -inf, and the sign of s turns it into the right one of the limits.
+        log_base = np.log1p(np.maximum(rise, -1.0))
+        log_base = np.where(rise == np.inf, np.log(np.abs(rate)) + np.log(np.abs(x)), log_base)
+        # A rise below rounding is z itself: as a product with a small s it may be subnormal, with few digits.
+        return np.where((rate == 0) | (np.abs(rise) < 1e-17), x, log_base / rate)
 
 
 def log_half(x: ArrayLike) -> Array:
@@ -319,6 +359,12 @@ def log_ratio(a: ArrayLike, b: ArrayLike) -> Array:
         extreme = (ratio < 1e-300) | (ratio > 1e300)
         far = np.where(extreme, np.log(x) - np.log(y), np.log(ratio))
         return np.where(near, np.log1p((x - y) / y), far)
+
+
+def _log_product(x: Array, y: Array) -> Array:
+    """Return log(x y), exact to rounding near x y = 1; without overflow or underflow."""
+    product = x * y
+    return np.where((product > 1e-300) & (product < 1e300), np.log(product), np.log(x) + np.log(y))
 
 
 def _non_negative(name: str, value: ArrayLike) -> Array:

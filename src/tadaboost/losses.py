@@ -233,7 +233,7 @@ def leaf_link(w_pos: ArrayLike, w_neg: ArrayLike, t: ArrayLike) -> Array:
     logit = log_ratio(_mass("w_pos", w_pos), _mass("w_neg", w_neg))
     s = 1.0 - _temperature(t)
     with limits():
-        return np.where(s == 0, logit / 2.0, np.tanh(_times(s, logit / 2.0)) / s)
+        return _tanh_over(s, logit / 2.0)
 
 
 def inverse_link(h: ArrayLike, t: ArrayLike) -> Array:
@@ -410,15 +410,20 @@ def mu_closed(rho: ArrayLike, R: ArrayLike, t: ArrayLike) -> Array:
     """
     x, scale, s = _edge(rho), _mass("R", R), 1.0 - _temperature(t)
     with limits():
-        angle = np.arctanh(x)
-        step = np.where(s == 0, angle, np.tanh(_times(s, angle)) / s)
-        return np.where(scale == 0, 0.0, step / scale)
+        return np.where(scale == 0, 0.0, _tanh_over(s, np.arctanh(x)) / scale)
 
 
 def _times(s: Array, x: Array) -> Array:
     """Return s x with 0 times infinity equal to 0: the limit, as x = 0 comes first in all uses."""
     with limits():
         return np.where(x == 0, 0.0, s * x)
+
+
+def _tanh_over(s: Array, x: Array) -> Array:
+    """Return tanh(s x) / s; x where s x, then perhaps subnormal and of few digits, is below rounding."""
+    with limits():
+        angle = _times(s, x)
+        return np.where((s == 0) | (np.abs(angle) < 1e-9), x, np.tanh(angle) / s)
 
 
 def _two_minus_t_over_s(t: Array) -> Array:

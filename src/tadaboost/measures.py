@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from tadaboost.calculus import Array, exp_t, limits, log_t, star
+from tadaboost.calculus import Array, limits, log_exp_t, log_t, star
 
 # A row of the exact projection counts as switched off when its weight^(1-t) falls by all but this fraction:
 # the root mu carries a few rounding errors, so a row that is exactly 0 on paper lands this close to it.
@@ -77,7 +77,8 @@ def codensity(q: ArrayLike, t: ArrayLike) -> Array:
     weight = np.asarray(q, np.float64)  # NaN stays NaN: `project` gives it where there is no measure
     if np.any(weight < 0):
         raise ValueError(f"q must be >= 0, got {weight[weight < 0].flat[0]}")
-    return np.asarray(np.power(weight, 2.0 - np.asarray(t, np.float64)))
+    with limits():
+        return np.asarray(np.power(weight, 2.0 - np.asarray(t, np.float64)))
 
 
 def normalize(q: ArrayLike, t: ArrayLike, n: ArrayLike | None = None) -> Array:
@@ -108,11 +109,7 @@ def normalize(q: ArrayLike, t: ArrayLike, n: ArrayLike | None = None) -> Array:
     """
     weight, tt = _rows("q", q), _column(t)
     with limits():
-        log_q = np.log(weight)
-        mass = logsumexp((2.0 - tt) * log_q, b=1.0 if n is None else _rows("n", n), axis=-1, keepdims=True)
-        if np.any(mass == -np.inf):
-            raise ValueError("q has no mass: at least one weight with n > 0 must be > 0")
-        return np.asarray(np.exp(log_q - star(tt) * mass))
+        return _on_the_co_simplex(np.log(weight), tt, np.ones_like(weight) if n is None else _rows("n", n))
 
 
 def natural(q: ArrayLike, t: ArrayLike) -> Array:
@@ -168,10 +165,15 @@ def cumulant(theta: ArrayLike, t: ArrayLike) -> Array:
     >>> cumulant([-0.25], t=0.0).round(12)
     np.float64(0.25)
     """
-    tt = np.asarray(t, np.float64)
+    s = 1.0 - np.asarray(t, np.float64)
     with limits():
-        mass = 1.0 + np.sum(exp_t(theta, _column(t)) ** (2.0 - _column(t)), axis=-1)
-        return np.asarray(star(tt) * log_t(mass, star(tt)))
+        log_p = (2.0 - _column(t)) * log_exp_t(theta, 1.0 - _column(t))
+        top = np.max(log_p, axis=-1, initial=0.0)
+        others = np.sum(np.exp(log_p - top[..., None]), axis=-1)
+        # The base row is a 1: beside it small weights keep their digits, and large ones do not overflow.
+        log_mass = np.where(top > 0, top + np.log(np.exp(-top) + others), np.log1p(others))
+        log_z = star(t) * np.where(top == np.inf, np.inf, log_mass)
+        return np.where(s == 0, log_z, np.expm1(s * log_z) / s)
 
 
 def from_natural(theta: ArrayLike, t: ArrayLike) -> Array:
@@ -196,7 +198,8 @@ def from_natural(theta: ArrayLike, t: ArrayLike) -> Array:
     parameters = np.asarray(theta, np.float64)
     full = np.concatenate([parameters, np.zeros_like(parameters[..., :1])], axis=-1)
     # exp_t(G) is the norm (sum exp_t^(2-t))^(t*); G itself has no digits left near its pole at t > 1.
-    return normalize(exp_t(full, _column(t)), t)
+    log_q = log_exp_t(full, 1.0 - _column(t))
+    return _on_the_co_simplex(log_q, _column(t), np.ones_like(log_q))
 
 
 def relative_entropy(q1: ArrayLike, q2: ArrayLike, t: ArrayLike) -> Array:
@@ -227,14 +230,14 @@ def relative_entropy(q1: ArrayLike, q2: ArrayLike, t: ArrayLike) -> Array:
     np.float64(0.04)
     """
     a, b, tt = _rows("q1", q1), _rows("q2", q2), _column(t)
-    s, c = 1.0 - tt, 2.0 - tt
     with limits():
-        # b^(2-t) times the divergence of a/b from 1: the logs of a and b alone would cancel near a = b.
-        ratio = a / b
-        entropic = np.where(ratio == 0, 0.0, ratio * log_t(np.where(b == 0, 1.0, ratio), tt))
-        terms = b**c * (entropic - log_t(np.where(b == 0, 1.0, ratio), tt - 1.0))
-        from_zero = np.where(a == 0, 0.0, np.where(s > 0, a**c / (s * c), np.inf))
-        return np.asarray(np.sum(np.where(b == 0, from_zero, terms), axis=-1))
+        # The larger weight^(2-t) times the divergence of the ratio, at most 1, and 1: the logs of a and b
+        # alone would cancel near a = b, and powers of a large ratio overflow.
+        ratio = np.where(a == b, 1.0, np.minimum(a, b) / np.maximum(a, b))
+        slope, height = log_t(ratio, tt), log_t(ratio, tt - 1.0)
+        fall = np.where(ratio == 0, 0.0, ratio * slope) - height
+        terms = np.maximum(a, b) ** (2.0 - tt) * np.where(a > b, height - slope, fall)
+        return np.asarray(np.sum(terms, axis=-1))
 
 
 def project(q: ArrayLike, u: ArrayLike, t: float, n: ArrayLike | None = None) -> Projection:
@@ -385,7 +388,9 @@ def solve_projection(
     live = (n > 0) & ((log_q > -np.inf) | (s > 0))
     positive, negative = bool(np.any(u[live] > 0)), bool(np.any(u[live] < 0))
     if positive and negative:
-        mu = _zero_edge(log_q[live], u[live], t, n[live])
+        # Rows without an edge keep their weight, beside which those of the others may underflow.
+        edged = live & (u != 0)
+        mu = _zero_edge(log_q[edged], u[edged], t, n[edged])
         log_new = tilt(log_q, u, mu, t)
         with limits():
             spent = (log_new - log_q) * s < np.log(_SWITCH_OFF)
@@ -472,6 +477,15 @@ def _slope(log_q: Array, u: Array, s: float) -> Array:
     """|u| / q^(1-t): how fast a step moves a weight, relatively; not finite where q = 0 at t < 1."""
     with limits():
         return np.abs(u) * np.exp(-s * log_q)
+
+
+def _on_the_co_simplex(log_q: Array, t: Array, n: Array) -> Array:
+    """Return the measure whose logarithms are log_q up to one constant a row, with co-densities of sum 1."""
+    with limits():
+        mass = logsumexp((2.0 - t) * log_q, b=n, axis=-1, keepdims=True)
+        if np.any(mass == -np.inf):
+            raise ValueError("q has no mass: at least one weight with n > 0 must be > 0")
+        return np.asarray(np.exp(log_q - star(t) * mass))
 
 
 def _rows(name: str, value: ArrayLike) -> Array:
