@@ -138,7 +138,10 @@ def _chosen(cells: pl.Series, values: Sequence[object], rule: str, where: str) -
     keys = [_number(value) if cells.dtype == pl.Float64 else value.strip() for value in wanted]
     for value, key in zip(wanted, keys, strict=True):
         if key not in values:
-            raise DataError(f"{where}: no row has the value {shown(value)}; the values are {_listed(values)}")
+            hint = f", and what follows {comparison[1]} in a rule is a number" if comparison else ""
+            raise DataError(
+                f"{where}: no row has the value {shown(value)}; the values are {_listed(values)}{hint}"
+            )
     return cells.is_in(keys)
 
 
