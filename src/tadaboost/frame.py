@@ -232,7 +232,8 @@ def to_matrix(table: Table, schema: Schema) -> Matrix:
     matrix = np.empty(table.shape, _float_type(table, schema), order="F")
     for c, (label, column) in enumerate(_columns(table)):
         levels = schema[c]
-        matrix[:, c] = _numbers(label, column) if levels is None else _codes(label, column, levels)
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused below
+            matrix[:, c] = _numbers(label, column) if levels is None else _codes(label, column, levels)
         if levels is None and not _is_whole(column) and _any_infinite(matrix[:, c]):
             raise ValueError(_infinite(label, int(np.argmax(np.isinf(matrix[:, c])))))
     return matrix
@@ -399,14 +400,14 @@ def _alone(value: object) -> NDArray[Any]:
 
 
 def _numbers(label: str, column: Column) -> NDArray[Any]:
-    """Read a column of numbers as floats; missing is NaN."""
+    """Read a column of numbers, of any type of numpy's; missing is NaN."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "biuf":
-            return _as_float(column)
+            return column
     elif column.dtype.is_numeric() or column.dtype == nw.Boolean:
         known = not column.dtype.is_decimal() and column.dtype not in _NOT_OF_NUMPY
         plain = column if known and column.null_count() == 0 else column.cast(nw.Float64)
-        return _as_float(plain.to_numpy())
+        return plain.to_numpy()
     elif column.null_count() == len(column):
         return np.full(len(column), np.nan)
     cells = _cells(label, column)
