@@ -69,7 +69,7 @@ void CodeTable<Code>::bundle(std::vector<Bundle>& bundles, std::size_t n_rows, P
   for (const Bundle& bundle : bundles)
     columns.push_back(bundle.is_plain() ? by_column.data() + bundle.members[0].column * n_rows
                                         : bundle.by_row.data());
-  std::vector<Code>().swap(by_row);  // before the smaller one is made
+  RowVector<Code>().swap(by_row);  // before the smaller one is made
   by_row.resize(n_rows * stride_of(bundles.size()));
   in_blocks(n_rows, pool, [&](std::size_t first, std::size_t last) { lay_rows(columns, first, last); });
   for (Bundle& bundle : bundles) std::vector<std::uint8_t>().swap(bundle.by_row);

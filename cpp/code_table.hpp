@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bundles.hpp"
+#include "memory.hpp"
 #include "pool.hpp"
 
 namespace tada {
@@ -18,8 +19,8 @@ inline std::size_t stride_of(std::size_t n_codes) { return (n_codes + 7) / 8 * 8
 template <class Code>
 struct CodeTable {
   using code_type = Code;
-  std::vector<Code> by_row;  // a code a bundle; zeros fill a row up to its stride
-  std::vector<Code> by_column;
+  RowVector<Code> by_row;  // a code a bundle; zeros fill a row up to its stride
+  RowVector<Code> by_column;
 
   // Takes the rows of `order` from codes given column by column.
   void take(View<const Code> given, const std::vector<std::uint32_t>& order, std::size_t n_columns,

@@ -2,7 +2,9 @@
 #include "histogram.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "bundles.hpp"
 #include "clones.hpp"
@@ -10,7 +12,7 @@
 namespace tada {
 namespace {
 
-constexpr std::size_t kAhead = 16;  // rows between the prefetch of a row's codes and their use
+constexpr std::size_t kAhead = 48;  // rows between the prefetch of a row's codes and their use
 
 inline void prefetch(const void* p) {
 #if defined(__GNUC__)
@@ -96,43 +98,55 @@ void add_rows(const Part<Code>& part, View<const std::uint32_t> rows, View<std::
 // fall into the same few lines of the nearest cache, and constant columns took five times as long.
 constexpr std::size_t kApart = 256 + 8;
 
-// Many rows of byte codes: an update is one addition at an address that needs no table. A function of its
-// own: registers run short in the loops around it.
-template <class TermOf>
-TADA_NOINLINE void add_to_buffer(const Part<std::uint8_t> part, View<const std::uint32_t> rows,
-                                 TermOf term_of, View<std::uint64_t> buffer) noexcept {
-  using Term = decltype(term_of(0));
-  const std::size_t n_bytes = part.size();
-  for (std::size_t i = 0; i < rows.size; ++i) {
+// What goes into the buffer at a time: some rows, and some bytes of each, so that terms, codes and cells stay
+// in the nearest caches; more bytes where each row has a way to go.
+constexpr std::size_t kRowsTogether = 512, kBytesInOrder = 16, kBytesScattered = 32;
+
+// Adds a row's term to as many columns of the buffer as there are indices: each an addition at an address
+// that needs no table. Codes come eight in a load, in which rows begin and end (see stride_of).
+template <class Term, std::size_t... kByte>
+inline void add_bytes(const std::uint8_t* row, Term term, std::uint64_t* buffer,
+                      std::index_sequence<kByte...>) {
+  std::uint64_t eight[(sizeof...(kByte) + 7) / 8];
+  std::memcpy(eight, row, sizeof eight);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  for (std::uint64_t& word : eight) word = __builtin_bswap64(word);
+#endif
+  (term.add_to(buffer + Term::kWords * (kByte * kApart + (eight[kByte / 8] >> 8 * (kByte % 8) & 255))), ...);
+}
+
+// Rows that follow each other, as those of a root do: codes and terms of the first, and how many. A function
+// for each number of bytes: loops with a number that is not known took a quarter more time.
+template <class Term, std::size_t kBytes>
+TADA_NOINLINE void add_in_order(const std::uint8_t* row, std::size_t stride, const Term* terms, std::size_t n,
+                                std::uint64_t* buffer) noexcept {
+  for (std::size_t i = 0; i < n; ++i, row += stride) {
+    prefetch(row + kAhead * stride);
+    add_bytes(row, terms[i], buffer, std::make_index_sequence<kBytes>());
+  }
+}
+template <class Term, std::size_t... kLess>
+constexpr auto in_order_kernels(std::index_sequence<kLess...>) {
+  return std::array{add_in_order<Term, kLess + 1>...};
+}
+
+// Rows here and there, whose codes may come from memory: the updates of one hide the way of others.
+template <class Term>
+TADA_NOINLINE void add_scattered(const Part<std::uint8_t> part, View<const std::uint32_t> rows,
+                                 std::size_t n, const Term* terms, std::uint64_t* buffer) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
     if (i + kAhead < rows.size) {
       const std::uint8_t* ahead = part.row(rows[i + kAhead]);
       prefetch(ahead);
-      prefetch(ahead + n_bytes - 1);  // often in the next cache line
+      prefetch(ahead + part.size() - 1);  // often in the next cache line
     }
     const std::uint8_t* row = part.row(rows[i]);
-    const Term x = term_of(i);
-    std::uint64_t* column = buffer.data;
-    const auto add = [x, &column](std::uint64_t code) {
-      x.add_to(column + Term::kWords * code);
-      column += Term::kWords * kApart;
-    };
+    const Term term = terms[i];
+    std::uint64_t* column = buffer;
     std::size_t b = 0;
-    for (; b + 8 <= n_bytes; b += 8) {  // one load for eight codes
-      std::uint64_t eight;
-      std::memcpy(&eight, row + b, 8);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-      eight = __builtin_bswap64(eight);
-#endif
-      add(eight & 255);
-      add(eight >> 8 & 255);
-      add(eight >> 16 & 255);
-      add(eight >> 24 & 255);
-      add(eight >> 32 & 255);
-      add(eight >> 40 & 255);
-      add(eight >> 48 & 255);
-      add(eight >> 56);
-    }
-    for (; b < n_bytes; ++b) add(row[b]);
+    for (; b + 8 <= part.size(); b += 8, column += 8 * Term::kWords * kApart)
+      add_bytes(row + b, term, column, std::make_index_sequence<8>());
+    for (; b < part.size(); ++b, column += Term::kWords * kApart) term.add_to(column + Term::kWords * row[b]);
   }
 }
 
@@ -175,32 +189,50 @@ void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cel
   }
 }
 
-// Wide tables go some rows and columns at a time: the codes of these rows and the cells of these columns stay
-// in the nearest caches.
-constexpr std::size_t kRowsTogether = 1024, kBytesTogether = 32;
+// Whether each row is the next of the one before it, as in a root: there is nothing to look up then.
+bool follow_each_other(const std::uint32_t* rows, std::size_t n) {
+  if (rows[n - 1] - rows[0] != n - 1) return false;
+  std::uint32_t other = 0;
+  for (std::size_t i = 0; i < n; ++i) other |= rows[i] - rows[0] - static_cast<std::uint32_t>(i);
+  return other == 0;
+}
+
+// Adds rows [i, i + n) of the order to the buffer.
+template <class Term>
+void add_to_buffer(const Part<std::uint8_t>& part, View<const std::uint32_t> rows, std::size_t i,
+                   std::size_t n, const Term* terms, std::uint64_t* buffer) {
+  static constexpr auto in_order = in_order_kernels<Term>(std::make_index_sequence<kBytesInOrder>());
+  const bool is_in_order = follow_each_other(rows.data + i, n);
+  const std::size_t together = is_in_order ? kBytesInOrder : kBytesScattered;
+  for (std::size_t b = 0; b < part.size(); b += together) {
+    const std::size_t first = part.first + b, last = std::min(first + together, part.last);
+    const Part<std::uint8_t> here{part.codes, part.layout, part.bundles, first, last};
+    std::uint64_t* columns = buffer + b * Term::kWords * kApart;
+    if (is_in_order)
+      in_order[here.size() - 1](here.row(rows[i]), part.codes.stride, terms, n, columns);
+    else
+      add_scattered(here, {rows.data + i, rows.size - i}, n, terms, columns);
+  }
+}
 
 // Byte codes by way of the buffer, which is drained before rows of multiplicity 1 need more than kBits to
-// count. terms_of(i, size) gives what rows [i, i + size) add.
-template <int kBits, class TermsOf>
+// count. terms(i, size, to) writes what rows [i, i + size) add.
+template <int kBits, class Term, class Terms>
 void add_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows, const Cells& out,
-                  TermsOf terms_of) {
+                  Terms terms) {
+  static_assert(Term::kWords == kWordsOf<kBits>);
   constexpr std::size_t kMost = kBits == kOwnWord ? SIZE_MAX : (std::size_t{1} << kBits) - 1;
-  constexpr std::size_t kStride = kWordsOf<kBits> * kApart;
   thread_local std::vector<std::uint64_t> words;
-  words.resize(std::max(words.size(), part.size() * kStride));  // all zero between calls
-  const View<std::uint64_t> buffer{words.data(), words.size()};
+  words.resize(std::max(words.size(), part.size() * Term::kWords * kApart));  // all zero between calls
+  Term of_rows[kRowsTogether];
   for (std::size_t begin = 0, end; begin < rows.size; begin = end) {
     end = begin + std::min(kMost, rows.size - begin);
     for (std::size_t i = begin; i < end; i += kRowsTogether) {
-      const std::size_t size = std::min(kRowsTogether, end - i);
-      const auto terms = terms_of(i, size);
-      for (std::size_t b = 0; b < part.size(); b += kBytesTogether) {
-        const std::size_t first = part.first + b, last = std::min(first + kBytesTogether, part.last);
-        add_to_buffer({part.codes, part.layout, part.bundles, first, last}, {rows.data + i, size}, terms,
-                      {buffer.data + b * kStride, buffer.size - b * kStride});
-      }
+      const std::size_t n = std::min(kRowsTogether, end - i);
+      terms(i, n, of_rows);
+      add_to_buffer(part, rows, i, n, of_rows, words.data());
     }
-    drain<kBits>(part, buffer, out);
+    drain<kBits>(part, {words.data(), words.size()}, out);
   }
 }
 
@@ -208,9 +240,8 @@ void add_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows
 template <int kBits>
 void add_unit_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows,
                        View<const std::uint32_t> weight, const Cells& out) {
-  add_buffered<kBits>(part, rows, out, [weight](std::size_t first, std::size_t size) {
-    const View<const std::uint32_t> here{weight.data + first, size};
-    return [here](std::size_t i) { return Word(std::uint64_t{here[i]} << kBits | 1); };
+  add_buffered<kBits, Word>(part, rows, out, [weight](std::size_t first, std::size_t size, Word* to) {
+    for (std::size_t i = 0; i < size; ++i) to[i] = Word(std::uint64_t{weight[first + i]} << kBits | 1);
   });
 }
 
@@ -218,15 +249,8 @@ void add_unit_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t>
 template <int kBits, class Term>
 void add_cells_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows,
                         View<const Cell> cell_of_row, const Cells& out) {
-  if (part.size() <= kBytesTogether)  // then each is asked for once
-    return add_buffered<kBits>(part, rows, out, [cell_of_row, rows](std::size_t first, std::size_t size) {
-      const View<const std::uint32_t> here{rows.data + first, size};
-      return [cell_of_row, here](std::size_t i) { return Term(cell_of_row[here[i]]); };
-    });
-  Term terms[kRowsTogether];
-  add_buffered<kBits>(part, rows, out, [&](std::size_t first, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) terms[i] = Term(cell_of_row[rows[first + i]]);
-    return [&terms](std::size_t i) { return terms[i]; };
+  add_buffered<kBits, Term>(part, rows, out, [&](std::size_t first, std::size_t size, Term* to) {
+    for (std::size_t i = 0; i < size; ++i) to[i] = Term(cell_of_row[rows[first + i]]);
   });
 }
 

@@ -72,7 +72,7 @@ void Shard::merge_alike(CodeTable<Code>& table) {
   const Alike alike = find_alike<Code>({table.by_row.data(), n, stride}, n_positive_);
   const std::size_t n_groups = alike.first_row.size();
   if (n_groups == 0) return;
-  std::vector<Cell> cells(n_groups);
+  RowVector<Cell> cells(n_groups);
   first_.assign(n_groups + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
     ++first_[alike.group_of[i] + 1];
@@ -148,10 +148,10 @@ void Shard::draw(View<const std::uint8_t> drawn, NodeRows& root) {
     root.drawn[k] = partition(by_row.data(), {first, 2}, root.begin[k], root.end[k], row_order(), spare());
 }
 
-std::vector<double> Shard::by_given(const std::vector<double>& by_row) const {
-  if (first_.empty()) return by_row;
+std::vector<double> Shard::by_given(View<const double> by_row) const {
+  if (first_.empty()) return {by_row.begin(), by_row.end()};
   std::vector<double> out(order_.size());
-  for (std::size_t i = 0; i < by_row.size(); ++i)
+  for (std::size_t i = 0; i < by_row.size; ++i)
     std::fill(out.begin() + first_[i], out.begin() + first_[i + 1], by_row[i]);
   return out;
 }
@@ -159,11 +159,12 @@ std::vector<double> Shard::by_given(const std::vector<double>& by_row) const {
 std::vector<double> Shard::log_weights() const {
   std::vector<double> l(n_rows());
   for (std::size_t i = 0; i < l.size(); ++i) l[i] = log_weight(state_[i], s_);
-  return by_given(l);
+  return by_given({l.data(), l.size()});
 }
 
 std::vector<double> Shard::scores() const {
-  return by_given(score_.empty() ? std::vector<double>(n_rows(), 0.0) : score_);
+  if (score_.empty()) return std::vector<double>(order_.size(), 0.0);
+  return by_given({score_.data(), score_.size()});
 }
 
 void Shard::histogram(std::int32_t id, Histogram& out) {

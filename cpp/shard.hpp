@@ -12,6 +12,7 @@
 #include "code_table.hpp"
 #include "exact_sum.hpp"
 #include "histogram.hpp"
+#include "memory.hpp"
 #include "partition.hpp"
 #include "pool.hpp"
 
@@ -113,7 +114,7 @@ class Shard {
   std::vector<Sums> by_leaf(View<const std::int32_t> leaves, const Sums& none, F f);
   std::uint64_t count_of(std::size_t row) const { return unit_ ? 1 : cell_of_row_[row].count; }
   std::size_t n_given_of(std::size_t row) const { return first_.empty() ? 1 : first_[row + 1] - first_[row]; }
-  std::vector<double> by_given(const std::vector<double>& by_row) const;
+  std::vector<double> by_given(View<const double> by_row) const;
   template <class Code>
   void merge_alike(CodeTable<Code>& table);
   void take_multiplicities(View<const double> multiplicity, View<const std::uint64_t> count);
@@ -146,22 +147,22 @@ class Shard {
   bool some_drawn_ = false;            // the tree grows from a part of the rows
   std::vector<std::uint32_t> order_;   // the row of the caller that each row of ours is
   std::vector<std::uint32_t> first_;   // or those of them, from first_[i] to first_[i + 1], if any merged
-  std::vector<double> multiplicity_;   // empty when whole_
+  RowVector<double> multiplicity_;   // empty when whole_
   std::uint64_t total_count_ = 0;      // the sum of the counts of all rows
-  std::vector<Cell> cell_of_row_;      // fixed-point weight and count, by row; empty when unit_
-  std::vector<double> state_, score_;  // weight of each row (see blocks.hpp), and its H
-  std::vector<double> weight_;         // e of each row; empty where it is quickly had from the state
-  std::vector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
+  RowVector<Cell> cell_of_row_;      // fixed-point weight and count, by row; empty when unit_
+  RowVector<double> state_, score_;  // weight of each row (see blocks.hpp), and its H
+  RowVector<double> weight_;         // e of each row; empty where it is quickly had from the state
+  RowVector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
   // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the
   // leaves; the leaf of each row.
-  std::vector<double> scratch_;
+  RowVector<double> scratch_;
   RowOrder row_order() { return {rows_.data(), unit_ ? fixed_.data() : nullptr}; }
   RowOrder spare() {
     auto* words = reinterpret_cast<std::uint32_t*>(scratch_.data());
     return {words, words + n_rows()};
   }
-  std::vector<std::uint32_t> times_;  // whole multiplicities in the order of the leaves; empty if all are 1
-  std::vector<double> real_times_;    // the same where they are not whole
+  RowVector<std::uint32_t> times_;  // whole multiplicities in the order of the leaves; empty if all are 1
+  RowVector<double> real_times_;    // the same where they are not whole
   std::vector<NodeRows> nodes_;
   std::vector<std::uint8_t> gathered_;  // by node: scratch_ holds the states of its rows
   double most_fixed_ = 1.0;
