@@ -90,7 +90,7 @@ nb::object shard_histogram(Shard& shard, std::int32_t node) {
   Histogram h;
   {
     nb::gil_scoped_release released;
-    h.clear(2 * shard.layout().size(), shard.packs());
+    h.shape(2 * shard.layout().size(), shard.packs());
     shard.histogram(node, h);
   }
   return histogram_array(h);

@@ -41,7 +41,7 @@ Histogram Grower::spare(bool packed) {
     h = std::move(spare_.back());
     spare_.pop_back();
   }
-  h.clear(2 * layout_.size(), packed);
+  h.shape(2 * layout_.size(), packed);
   return h;
 }
 

@@ -58,7 +58,7 @@ class Grower {
   const std::vector<GrownNode>& nodes() const { return nodes_; }
   std::vector<std::int32_t> leaves() const;
   std::int32_t awaited() const { return built_; }  // the node whose histogram `supply` has to bring, -1: none
-  Histogram spare(bool packed);  // a zeroed histogram, reused from a node that needs it no more
+  Histogram spare(bool packed);  // room for a histogram, reused from a node that needs it no more
 
  private:
   struct Leaf {

@@ -170,22 +170,37 @@ inline void add_cell(const std::uint64_t* of_buffer, std::size_t cell, const Cel
   }
 }
 
-// Empties the buffer into the histogram.
+// Makes the cells of a bundle's columns 0.
+void clear(const Bundle& bundle, const Layout& layout, const Cells& out) {
+  const std::size_t width = out.is_packed ? 1 : 2;
+  for (const Bundle::Member& member : bundle.members)
+    std::fill_n(&out.words[width * layout.start[member.column]], width * layout.n_codes(member.column),
+                std::uint64_t{0});
+}
+
+// Empties the buffer into the histogram, whose cells it writes or, where `adds`, adds to.
 template <int kBits>
-void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cells& out) {
+void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cells& out, bool adds) {
   constexpr std::size_t kWords = kWordsOf<kBits>;
+  const bool same_words = kBits == kOwnWord || out.is_packed;
   for (std::size_t b = part.first; b < part.last; ++b) {
     const Bundle& bundle = part.bundles[b];
     std::uint64_t* column = buffer.data + kWords * (b - part.first) * kApart;
-    const std::size_t start = part.layout.start[bundle.members[0].column];
-    for (std::size_t code = 0; bundle.is_plain() && code < bundle.n_codes; ++code)
-      add_cell<kBits>(column + kWords * code, start + code, out);
-    for (std::size_t code = 0; !bundle.is_plain() && code < bundle.n_codes; ++code) {
-      if (kWords == 1 && column[code] == 0) continue;
-      for (const Bundle::Member& member : bundle.members)
-        add_cell<kBits>(column + kWords * code, part.layout.start[member.column] + member.code[code], out);
+    const std::size_t n_words = kWords * bundle.n_codes, start = part.layout.start[bundle.members[0].column];
+    if (bundle.is_plain() && same_words) {
+      std::uint64_t* to = &out.words[kWords * start];
+      for (std::size_t i = 0; adds && i < n_words; ++i) to[i] += column[i];
+      if (!adds) std::copy_n(column, n_words, to);
+    } else {
+      if (!adds) clear(bundle, part.layout, out);
+      for (std::size_t code = 0; code < bundle.n_codes; ++code) {
+        if (kWords == 1 && column[code] == 0) continue;
+        for (const Bundle::Member& member : bundle.members)
+          add_cell<kBits>(column + kWords * code,
+                          part.layout.start[member.column] + (bundle.is_plain() ? code : member.code[code]), out);
+      }
     }
-    std::fill_n(column, kWords * bundle.n_codes, std::uint64_t{0});
+    std::fill_n(column, n_words, std::uint64_t{0});
   }
 }
 
@@ -232,7 +247,7 @@ void add_buffered(const Part<std::uint8_t>& part, View<const std::uint32_t> rows
       terms(i, n, of_rows);
       add_to_buffer(part, rows, i, n, of_rows, words.data());
     }
-    drain<kBits>(part, {words.data(), words.size()}, out);
+    drain<kBits>(part, {words.data(), words.size()}, out, begin > 0);
   }
 }
 
@@ -267,7 +282,7 @@ bool worth_buffer(const Part<std::uint8_t>& part, std::size_t n_rows) {
 }  // namespace
 
 template <class Code>
-void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+void sum_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
                    View<const std::uint32_t> rows, View<const std::uint32_t> weight, std::size_t first,
                    std::size_t last, Cells out) {
   const Part<Code> part{codes, layout, bundles, first, last};
@@ -277,6 +292,7 @@ void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const
       return add_unit_buffered<16>(part, rows, weight, out);  // leaves 48 for weights below 2^31
     }
   }
+  for (std::size_t b = first; b < last; ++b) clear(bundles[b], layout, out);
   const auto run = [weight](std::size_t i) { return Cell{weight[i], 1}; };
   if (out.is_packed)
     add_rows<Word>(part, rows, out.words, run);
@@ -285,16 +301,17 @@ void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const
 }
 
 template <class Code>
-void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+void sum_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
                        View<const std::uint32_t> rows, View<const Cell> cell_of_row, std::size_t first,
                        std::size_t last, Cells out) {
   const Part<Code> part{codes, layout, bundles, first, last};
-  const auto cell = [cell_of_row, rows](std::size_t i) { return cell_of_row[rows[i]]; };
   if constexpr (sizeof(Code) == 1)
     if (worth_buffer(part, rows.size)) {
       if (out.is_packed) return add_cells_buffered<kCountBits, Word>(part, rows, cell_of_row, out);
       return add_cells_buffered<kOwnWord, Pair>(part, rows, cell_of_row, out);
     }
+  for (std::size_t b = first; b < last; ++b) clear(bundles[b], layout, out);
+  const auto cell = [cell_of_row, rows](std::size_t i) { return cell_of_row[rows[i]]; };
   if (out.is_packed)
     add_rows<Word>(part, rows, out.words, cell);
   else
@@ -302,10 +319,10 @@ void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<c
 }
 
 #define TADA_INSTANTIATE(Code)                                                                         \
-  template void add_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const Bundle>,          \
+  template void sum_unit_rows<Code>(const RowCodes<Code>&, const Layout&, View<const Bundle>,          \
                                     View<const std::uint32_t>, View<const std::uint32_t>, std::size_t, \
                                     std::size_t, Cells);                                               \
-  template void add_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const Bundle>,      \
+  template void sum_weighted_rows<Code>(const RowCodes<Code>&, const Layout&, View<const Bundle>,      \
                                         View<const std::uint32_t>, View<const Cell>, std::size_t,      \
                                         std::size_t, Cells);
 TADA_INSTANTIATE(std::uint8_t)

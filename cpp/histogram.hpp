@@ -43,10 +43,10 @@ struct Histogram {
   std::vector<std::uint64_t> words;
   bool is_packed = false;
 
-  // Makes all cells 0.
-  void clear(std::size_t n_cells, bool as_packed) {
+  // Room for so many cells, of any content.
+  void shape(std::size_t n_cells, bool as_packed) {
     is_packed = as_packed;
-    words.assign(as_packed ? n_cells : 2 * n_cells, 0);
+    words.resize(as_packed ? n_cells : 2 * n_cells);
   }
   std::size_t size() const { return is_packed ? words.size() : words.size() / 2; }
   Cell operator[](std::size_t i) const {
@@ -75,15 +75,15 @@ struct RowCodes {
 
 struct Bundle;  // see bundles.hpp
 
-// Adds (weight, count) to cell start[c] + code, for rows of one class and the columns of these bundles.
+// Writes to the cells start[c] + code what rows of one class have together, for the columns of these bundles.
 // Rows of multiplicity 1 have their weights (below 2^31) beside the row numbers; others bring a Cell a row of
 // the shard. Trusts rows and codes (checked when the shard was made); throws for want of memory alone.
 template <class Code>
-void add_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+void sum_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
                    View<const std::uint32_t> rows, View<const std::uint32_t> weight, std::size_t first,
                    std::size_t last, Cells out);
 template <class Code>
-void add_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
+void sum_weighted_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,
                        View<const std::uint32_t> rows, View<const Cell> cell_of_row, std::size_t first,
                        std::size_t last, Cells out);
 

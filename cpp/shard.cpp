@@ -175,7 +175,7 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
   auto class_words = [&](std::size_t k) { return View<std::uint64_t>{out.words.data() + k * half, half}; };
   if (work < kWorthThreads || pool_.n_threads() == 1) {
     for (std::size_t k = 0; k < 2; ++k)
-      add_rows(node.begin[k], node.drawn[k], 0, n_bundles, {class_words(k), out.is_packed});
+      sum_rows(node.begin[k], node.drawn[k], 0, n_bundles, {class_words(k), out.is_packed});
     return;
   }
   const std::size_t parts = 2 * pool_.n_threads();
@@ -184,7 +184,7 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
     const std::size_t n_parts = (n_bundles + together - 1) / together;
     return pool_.run(2 * n_parts, [&](std::size_t chunk) {
       const std::size_t k = chunk % 2, first = chunk / 2 * together;
-      add_rows(node.begin[k], node.drawn[k], first, std::min(n_bundles, first + together),
+      sum_rows(node.begin[k], node.drawn[k], first, std::min(n_bundles, first + together),
                {class_words(k), out.is_packed});
     });
   }
@@ -192,15 +192,16 @@ void Shard::histogram(std::int32_t id, Histogram& out) {
   std::vector<std::uint64_t> words(parts * out.words.size());
   pool_.run(2 * parts, [&](std::size_t chunk) {
     const std::size_t k = chunk % 2, j = chunk / 2;
-    add_rows(node.begin[k] + j * n_rows_of[k] / parts, node.begin[k] + (j + 1) * n_rows_of[k] / parts, 0,
+    sum_rows(node.begin[k] + j * n_rows_of[k] / parts, node.begin[k] + (j + 1) * n_rows_of[k] / parts, 0,
              n_bundles, {{words.data() + chunk * half, half}, out.is_packed});
   });
-  for (std::size_t j = 0; j < parts; ++j)
+  std::copy_n(words.begin(), 2 * half, out.words.begin());
+  for (std::size_t j = 1; j < parts; ++j)
     for (std::size_t i = 0; i < 2 * half; ++i) out.words[i] += words[j * 2 * half + i];
 }
 
-// Adds rows [first, last) of the row order, all of one class, to the cells of that class.
-void Shard::add_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
+// Writes the sums of rows [first, last) of the row order, all of one class, to the cells of that class.
+void Shard::sum_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
                      Cells out) {
   std::visit(
       [&](const auto& table) {
@@ -209,10 +210,10 @@ void Shard::add_rows(std::size_t first, std::size_t last, std::size_t first_bund
         const View<const Bundle> bundles{bundles_.data(), bundles_.size()};
         const View<const std::uint32_t> rows{rows_.data() + first, last - first};
         if (unit_)
-          add_unit_rows(codes, layout_, bundles, rows, {fixed_.data() + first, rows.size}, first_bundle,
+          sum_unit_rows(codes, layout_, bundles, rows, {fixed_.data() + first, rows.size}, first_bundle,
                         last_bundle, out);
         else
-          add_weighted_rows(codes, layout_, bundles, rows, {cell_of_row_.data(), cell_of_row_.size()},
+          sum_weighted_rows(codes, layout_, bundles, rows, {cell_of_row_.data(), cell_of_row_.size()},
                             first_bundle, last_bundle, out);
       },
       codes_);

@@ -86,7 +86,7 @@ class Shard {
   // rows, an entry a row of the caller (empty: all are drawn); everything after growth is of all rows.
   void begin_tree(int scale_exponent, View<const std::uint8_t> drawn);
   bool packs() const { return packs_; }               // whether the histograms of this tree can be packed
-  void histogram(std::int32_t node, Histogram& out);  // adds to `out`
+  void histogram(std::int32_t node, Histogram& out);  // writes all cells
   void split(std::int32_t node, std::int32_t left, std::int32_t right, std::size_t column,
              View<const std::uint8_t> goes_left);
 
@@ -121,7 +121,7 @@ class Shard {
   void make_room();
   std::uint64_t fix_cells(std::size_t first, std::size_t n, double scale, double* e);
   void draw(View<const std::uint8_t> drawn, NodeRows& root);
-  void add_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
+  void sum_rows(std::size_t first, std::size_t last, std::size_t first_bundle, std::size_t last_bundle,
                 Cells out);
   struct Times {  // multiplicities of rows, where they are whole and where not; nothing where all are 1
     const std::uint32_t* whole;

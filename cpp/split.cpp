@@ -76,13 +76,11 @@ class Search {
   // the arithmetic.
   void estimate_columns(std::size_t first, std::size_t last) {
     if (!(noise_ > 0.0)) return;
-    thread_local Candidates out;
-    thread_local Thresholds thresholds;
-    thread_local std::vector<float> loss;
-    thread_local std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns, ends of their candidates
-    out.size = 0;  // a call that ran out of memory may have left some
-    thresholds.clear();
-    ends.clear();
+    RoomForEstimates& room = room_for_estimates();
+    Candidates& out = room.candidates;
+    Thresholds& thresholds = room.thresholds;
+    std::vector<float>& loss = room.loss;
+    auto& ends = room.ends;
     const auto finish = [&](const Terms& terms) {
       loss.resize(std::max(loss.size(), out.size));
       estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, loss.data());
@@ -126,9 +124,10 @@ class Search {
   // Adds those of the column's candidates that may have the least loss of all, among those with an estimate
   // of at most `bound`.
   void evaluate(std::size_t c, double bound, std::vector<Found>& found) const {
-    thread_local Candidates out;
-    thread_local std::vector<float> rough;
-    thread_local std::vector<double> loss;
+    thread_local RoomForLosses of_thread;
+    RoomForLosses& room = of_thread;
+    Candidates& out = room.candidates;
+    std::vector<double>& loss = room.loss;
     out.size = 0;
     if (!allows(c)) return;
     Terms terms = plain();
@@ -136,7 +135,7 @@ class Search {
       histogram_.is_packed ? offer_thresholds<true>(c, bound, out) : offer_thresholds<false>(c, bound, out);
     } else {
       terms = offer_all(c, out);
-      if (noise_ > 0.0) keep_below(bound, terms, rough, out);
+      if (noise_ > 0.0) keep_below(bound, terms, room.estimate, out);
     }
     loss.resize(std::max(loss.size(), out.size));
     double least = split_block(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_,
@@ -180,6 +179,26 @@ class Search {
   }
 
  private:
+  // Memory that a thread keeps: it is asked for once a call, since each time is a call.
+  struct RoomForEstimates {
+    Candidates candidates;
+    Thresholds thresholds;
+    std::vector<float> loss;
+    std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns, ends of their candidates
+  };
+  struct RoomForLosses {
+    Candidates candidates;
+    std::vector<float> estimate;
+    std::vector<double> loss;
+  };
+  static RoomForEstimates& room_for_estimates() {
+    thread_local RoomForEstimates room;
+    room.candidates.size = 0;  // a call that ran out of memory may have left some
+    room.thresholds.clear();
+    room.ends.clear();
+    return room;
+  }
+
   bool allows(std::size_t c) const { return rules_.allowed.empty() || rules_.allowed[c] != 0; }
 
   bool is_smoothed(std::size_t c) const { return layout_.is_categorical[c] && smoothing_ > 0.0; }
