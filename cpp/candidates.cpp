@@ -36,14 +36,13 @@ void offer(const Levels& levels, Candidates& out, const Sums& left, std::size_t 
 void scan(const Column& column, Candidates& out) {
   const std::size_t first = out.size;
   std::size_t n = first;
-  Sums left;
   for (std::size_t v = 0; v + 1 < column.n_values; ++v) {
-    left += column.sums(v);
+    const Sums left = column.sums(v);
     out.a[n] = left.a;
     out.b[n] = left.b;
     out.count[n] = left.count;
     out.what[n] = static_cast<std::uint32_t>(v);
-    n += column.any(v);
+    n += column.any_at(v);
   }
   std::fill_n(out.missing_left.data() + first, n - first, std::uint8_t{1});
   out.size = n;

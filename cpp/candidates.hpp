@@ -40,28 +40,26 @@ struct Candidates {
   }
 };
 
-// The cells of a column, by class and code.
+// The cells of a column, by class and code. Those of a number's values are running sums: what a threshold has
+// on its left.
 struct Column {
   const Histogram& histogram;
   std::size_t start;     // of the positive cells; those of the other class come half a histogram later
   std::size_t n_values;  // the missing code is n_values
+  std::size_t width;              // words of a cell
   const std::uint64_t* words[2];  // of the first code, by class
   Column(const Histogram& of, std::size_t first, std::size_t n_codes)
-      : histogram(of), start(first), n_values(n_codes - 1) {
-    const std::size_t half = of.words.size() / 2, width = of.is_packed ? 1 : 2;
+      : histogram(of), start(first), n_values(n_codes - 1), width(of.is_packed ? 1 : 2) {
+    const std::size_t half = of.words.size() / 2;
     for (std::size_t k = 0; k < 2; ++k) words[k] = of.words.data() + k * half + width * first;
   }
   Cell positive(std::size_t code) const { return histogram[start + code]; }
   Cell negative(std::size_t code) const { return histogram[histogram.size() / 2 + start + code]; }
-  // Sums of these know no overflow. Packed: the masses of class k with counts in their low bits, and no
-  // count; else masses, and the counts of both classes.
-  template <bool kPacked>
-  std::uint64_t mass(std::size_t k, std::size_t code) const {
-    return words[k][kPacked ? code : 2 * code];
-  }
-  template <bool kPacked>
-  std::uint64_t count(std::size_t code) const {
-    return kPacked ? 0 : words[0][2 * code + 1] + words[1][2 * code + 1];
+  // Of a number: whether any row has this value. The count is in the last word of a cell.
+  bool any_at(std::size_t value) const {
+    const std::size_t i = width * value + width - 1;
+    if (value == 0) return any(value);
+    return ((words[0][i] ^ words[0][i - width]) | (words[1][i] ^ words[1][i - width])) != 0;
   }
   bool any(std::size_t code) const { return (positive(code).count | negative(code).count) != 0; }
   Sums sums(std::size_t code) const {

@@ -91,8 +91,8 @@ void Grower::add_leaves(std::vector<Leaf> leaves, bool subtract, Pool& pool) {
           direction_, grown.bounds}});
     searched.push_back(&leaf);
   }
-  const auto difference = subtract ? Difference{&leaves[0].histogram, &leaves[1].histogram} : Difference{};
-  std::vector<Split> splits = best_splits(layout_, nodes, limits_, estimate_, pool, difference);
+  const Fresh fresh{&leaves.back().histogram, subtract ? &leaves[0].histogram : nullptr};
+  std::vector<Split> splits = best_splits(layout_, nodes, limits_, estimate_, pool, fresh);
   for (std::size_t i = 0; i < splits.size(); ++i) searched[i]->split = std::move(splits[i]);
   for (Leaf& leaf : leaves) {
     // Best growth wants a real fall of the risk; the paper's policy accepts a split that leaves it as it is.

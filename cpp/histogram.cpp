@@ -30,6 +30,8 @@ struct Word {
   explicit Word(const Cell& cell) : x(packed(cell)) {}
   explicit Word(std::uint64_t word) : x(word) {}
   void add_to(std::uint64_t* cell) const { *cell += x; }
+  void add_from(const std::uint64_t* cell) { x += *cell; }
+  void put(std::uint64_t* cell) const { *cell = x; }
 };
 struct Pair {
   static constexpr std::size_t kWords = 2;
@@ -39,11 +41,15 @@ struct Pair {
   Pair() = default;
   explicit Pair(const Cell& cell) : x{cell.weight, cell.count} {}
   void add_to(std::uint64_t* cell) const { *reinterpret_cast<Two*>(cell) += x; }
+  void add_from(const std::uint64_t* cell) { x += *reinterpret_cast<const Two*>(cell); }
+  void put(std::uint64_t* cell) const { *reinterpret_cast<Two*>(cell) = x; }
 #else
   Cell x;
   Pair() = default;
   explicit Pair(const Cell& cell) : x(cell) {}
   void add_to(std::uint64_t* cell) const { cell[0] += x.weight, cell[1] += x.count; }
+  void add_from(const std::uint64_t* cell) { x += Cell{cell[0], cell[1]}; }
+  void put(std::uint64_t* cell) const { cell[0] = x.weight, cell[1] = x.count; }
 #endif
 };
 
@@ -279,7 +285,35 @@ bool worth_buffer(const Part<std::uint8_t>& part, std::size_t n_rows) {
   return n_rows * n_columns >= 2 * n_words;
 }
 
+// Makes the cells at x, and those of the other class at y, running sums. The sums are kept in registers: from
+// memory each would wait for the one before.
+template <class Term>
+void cumulate_cells(std::uint64_t* x, std::uint64_t* y, std::size_t n) {
+  Term p{}, q{};
+  for (std::size_t i = 0; i < n; ++i, x += Term::kWords, y += Term::kWords) {
+    p.add_from(x), p.put(x);
+    q.add_from(y), q.put(y);
+  }
+}
+
+TADA_CLONES
+void subtract(std::uint64_t* from, const std::uint64_t* what, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) from[i] -= what[i];
+}
+
 }  // namespace
+
+void Histogram::cumulate(std::size_t begin, std::size_t end) {
+  const std::size_t half = words.size() / 2, n = end - begin;
+  std::uint64_t* x = words.data() + (is_packed ? begin : 2 * begin);
+  is_packed ? cumulate_cells<Word>(x, x + half, n) : cumulate_cells<Pair>(x, x + half, n);
+}
+
+void Histogram::take(const Histogram& o, std::size_t begin, std::size_t end) {
+  const std::size_t half = words.size() / 2, width = is_packed ? 1 : 2;
+  for (const std::size_t i : {width * begin, half + width * begin})
+    subtract(words.data() + i, o.words.data() + i, width * (end - begin));
+}
 
 template <class Code>
 void sum_unit_rows(const RowCodes<Code>& codes, const Layout& layout, View<const Bundle> bundles,

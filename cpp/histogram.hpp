@@ -52,12 +52,10 @@ struct Histogram {
   Cell operator[](std::size_t i) const {
     return is_packed ? unpacked(words[i]) : Cell{words[2 * i], words[2 * i + 1]};
   }
+  // Makes cells [begin, end) of each class running sums.
+  void cumulate(std::size_t begin, std::size_t end);
   // Subtracts cells [begin, end) of each class.
-  void take(const Histogram& o, std::size_t begin, std::size_t end) {
-    const std::size_t half = words.size() / 2, width = is_packed ? 1 : 2;
-    for (std::size_t first : {std::size_t{0}, half})
-      for (std::size_t i = first + width * begin; i < first + width * end; ++i) words[i] -= o.words[i];
-  }
+  void take(const Histogram& o, std::size_t begin, std::size_t end);
 };
 
 // The cells of one class in a histogram.

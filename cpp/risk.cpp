@@ -90,17 +90,20 @@ void risk_block(const double* a, const double* b, std::size_t n, double s, doubl
 TADA_INLINE double whole(std::uint64_t x) { return fast::from_bits(x | 0x4330000000000000ULL) - 0x1p52; }
 
 TADA_CLONES
-void children_block(const std::uint64_t* positive, const std::uint64_t* negative, int n_bits, std::size_t n,
-                    const Totals& total, Children& out) {
+void children_block(const ChildWords& left, std::size_t n, const Totals& total, Children& out) {
   const auto one = static_cast<float>(1.0 / (total.positive + total.negative));
-  for (std::size_t i = 0; i < n; ++i) {
-    const double p = whole(positive[i] >> n_bits), q = whole(negative[i] >> n_bits);
-    out.mass[0][i] = static_cast<float>(p) * one;
-    out.mass[1][i] = static_cast<float>(q) * one;
-    out.mass[2][i] = static_cast<float>(total.positive - p) * one;
-    out.mass[3][i] = static_cast<float>(total.negative - q) * one;
-    out.limit[i] = 0.0f;
-  }
+  const auto run = [&](std::size_t stride) __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double p = whole((left.words[0][stride * i] + left.more[0]) >> left.n_bits),
+                   q = whole((left.words[1][stride * i] + left.more[1]) >> left.n_bits);
+      out.mass[0][i] = static_cast<float>(p) * one;
+      out.mass[1][i] = static_cast<float>(q) * one;
+      out.mass[2][i] = static_cast<float>(total.positive - p) * one;
+      out.mass[3][i] = static_cast<float>(total.negative - q) * one;
+      out.limit[i] = 0.0f;
+    }
+  };
+  left.stride == 1 ? run(1) : run(2);  // numbers that the compiler knows
 }
 
 TADA_CLONES
@@ -231,12 +234,13 @@ void RiskEstimate::operator()(const double* a, const double* b, const double* co
   }
 }
 
-void RiskEstimate::operator()(const std::uint64_t* positive, const std::uint64_t* negative, int n_bits,
-                              std::size_t n, const Totals& total, float* loss) const {
+void RiskEstimate::operator()(const ChildWords& left, std::size_t n, const Totals& total, float* loss) const {
   Children children;
+  ChildWords here = left;
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = n - first < kBlock ? n - first : kBlock;
-    children_block(positive + first, negative + first, n_bits, size, total, children);
+    for (std::size_t k = 0; k < 2; ++k) here.words[k] = left.words[k] + first * left.stride;
+    children_block(here, size, total, children);
     of_block(children, size, total, loss + first);
   }
 }

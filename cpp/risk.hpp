@@ -21,20 +21,28 @@ struct ChildLimits {
 struct Totals {
   double positive, negative, count;
 };
+inline bool is_enough(const ChildLimits& limits, double a, double b, double count) {
+  return (count >= limits.least_count) & (a + b >= limits.least_mass) &
+         ((a < b ? a : b) >= limits.least_class);
+}
 inline bool admits(const ChildLimits& limits, const Totals& total, double a, double b, double count) {
-  const double c = total.positive - a, d = total.negative - b, other = total.count - count;
-  const double least_count = count < other ? count : other;
-  const double left = a + b, right = c + d, least_mass = left < right ? left : right;
-  const double least_left = a < b ? a : b, least_right = c < d ? c : d;
-  const double least_class = least_left < least_right ? least_left : least_right;
-  return (least_count >= limits.least_count) & (least_mass >= limits.least_mass) &
-         (least_class >= limits.least_class);
+  return is_enough(limits, a, b, count) &
+         is_enough(limits, total.positive - a, total.negative - b, total.count - count);
 }
 
 // loss[i] = risk(a, b) + risk(total - a, total - b) for left children with masses a[i], b[i] and counts[i];
 // infinite where a child breaks the limits. Returns the least.
 double split_block(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                    const ChildLimits& limits, double s, double* loss);
+
+// Masses of left children as a histogram holds them: by class, above n_bits low bits of every stride-th word;
+// `more` is added to each word.
+struct ChildWords {
+  const std::uint64_t* words[2];
+  std::size_t stride;
+  int n_bits;
+  std::uint64_t more[2];
+};
 
 struct Children;
 
@@ -46,16 +54,16 @@ class RiskEstimate {
   explicit RiskEstimate(double s);
   double noise() const { return noise_; }
   bool useful() const { return noise_ < 0.01; }
+  bool is_dear() const { return !phi_.empty(); }  // twice the time of a root
   void operator()(const double* a, const double* b, const double* counts, std::size_t n, const Totals& total,
                   const ChildLimits& limits, float* loss) const;
-  // For the masses of left children, above n_bits low bits of words, whatever the limits.
-  void operator()(const std::uint64_t* positive, const std::uint64_t* negative, int n_bits, std::size_t n,
-                  const Totals& total, float* loss) const;
+  // Whatever the limits.
+  void operator()(const ChildWords& left, std::size_t n, const Totals& total, float* loss) const;
 
  private:
   void of_block(const Children& children, std::size_t n, const Totals& total, float* loss) const;
   double s_, noise_;
-  std::vector<float> phi_;  // empty where a root does
+  std::vector<float> phi_;  // by knot; empty where a root does
 };
 
 // The least of x, infinity if there is none.

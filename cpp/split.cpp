@@ -2,6 +2,7 @@
 #include "split.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -15,20 +16,6 @@ namespace tada {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// Left children of thresholds, those of columns that follow each other, to be estimated together.
-struct Thresholds {
-  struct Run {
-    std::size_t column, begin, end;  // those that break no limit
-  };
-  std::vector<std::uint64_t> mass[2], count;  // by class, as Column::mass and Column::count give them
-  std::size_t size = 0;
-  std::vector<Run> runs;
-  void clear() {
-    runs.clear();
-    size = 0;
-  }
-};
 
 // What makes losses of a column's candidates: the masses that they share out, and the factor between their
 // risk and that of the node.
@@ -58,14 +45,21 @@ class Search {
         histogram_(node.histogram),
         node_{static_cast<double>(node.positive.weight), static_cast<double>(node.negative.weight),
               static_cast<double>(node.positive.count + node.negative.count)},
+        positive_(node.positive),
+        negative_(node.negative),
         rules_(node.rules),
         s_(limits.s),
         smoothing_(limits.smoothing),
         limits_{std::max(1.0, static_cast<double>(limits.min_count)), std::max(1.0, limits.min_mass),
                 limits.pure_allowed ? 0.0 : 1.0},
+        least_count_(static_cast<std::uint64_t>(limits_.least_count)),
+        least_mass_(static_cast<std::uint64_t>(std::ceil(limits_.least_mass))),
+        least_class_(limits.pure_allowed ? 0 : 1),
         bounded_risk_(rules_.bounds, limits.s),
         estimate_(estimate),
-        noise_(estimate.useful() && rules_.direction.empty() ? estimate.noise() : 0.0) {
+        noise_(estimate.useful() && rules_.direction.empty() ? estimate.noise() : 0.0),
+        is_sparse_(histogram_.is_packed && estimate.is_dear() &&
+                   node_.count * static_cast<double>(layout.n_columns()) < static_cast<double>(layout.size())) {
     if (!(noise_ > 0.0)) return;
     estimated_.assign(layout_.n_columns(), {});
     threshold_loss_.reset(new float[2 * layout_.size()]);
@@ -76,11 +70,12 @@ class Search {
   // the arithmetic.
   void estimate_columns(std::size_t first, std::size_t last) {
     if (!(noise_ > 0.0)) return;
-    RoomForEstimates& room = room_for_estimates();
+    RoomForEstimates& room = room_of_thread();
     Candidates& out = room.candidates;
-    Thresholds& thresholds = room.thresholds;
     std::vector<float>& loss = room.loss;
     auto& ends = room.ends;
+    out.size = 0;  // a call that ran out of memory may have left some
+    ends.clear();
     const auto finish = [&](const Terms& terms) {
       loss.resize(std::max(loss.size(), out.size));
       estimate_(out.a.data(), out.b.data(), out.count.data(), out.size, terms.total, limits_, loss.data());
@@ -95,9 +90,10 @@ class Search {
     };
     for (std::size_t c = first; c < last; ++c) {
       if (!allows(c)) continue;
-      if (!layout_.is_categorical[c]) {
-        histogram_.is_packed ? add<true>(c, thresholds) : add<false>(c, thresholds);
-        if (thresholds.size >= kBlock || c + 1 == last || layout_.is_categorical[c + 1]) estimate(thresholds);
+      if (!layout_.is_categorical[c]) {  // their cells lie side by side
+        const std::size_t begin = c;
+        while (c + 1 < last && allows(c + 1) && !layout_.is_categorical[c + 1]) ++c;
+        estimate_thresholds(begin, c + 1);
         continue;
       }
       if (is_smoothed(c) && out.size > 0) finish(plain());
@@ -106,7 +102,6 @@ class Search {
       if (is_smoothed(c) || out.size >= kBlock) finish(terms);
     }
     finish(plain());
-    estimate(thresholds);
   }
 
   // The columns that may have the least loss, and an estimate that it is not above; all of them where there
@@ -132,7 +127,7 @@ class Search {
     if (!allows(c)) return;
     Terms terms = plain();
     if (noise_ > 0.0 && !layout_.is_categorical[c]) {
-      histogram_.is_packed ? offer_thresholds<true>(c, bound, out) : offer_thresholds<false>(c, bound, out);
+      offer_thresholds(c, bound, out);
     } else {
       terms = offer_all(c, out);
       if (noise_ > 0.0) keep_below(bound, terms, room.estimate, out);
@@ -160,7 +155,7 @@ class Search {
     };
     if (!layout_.is_categorical[split.column]) {
       split.last_left = found.what;
-      for (std::size_t code = 0; code <= split.last_left; ++code) take(code);
+      take(split.last_left);
     } else {
       categories(levels_of(column, node_, smoothing_).codes(), found.what, split);
       const auto left = goes_left(layout_, split);
@@ -179,23 +174,28 @@ class Search {
   }
 
  private:
+  struct Run {
+    std::size_t begin = 0, end = 0;            // thresholds that break no limit
+    std::size_t first_loss = 0, n_losses = 0;  // in threshold_loss_
+  };
+  struct Estimated {
+    double least = kNever;
+    Run run[2];  // values alone on the left, and with the missing ones
+  };
   // Memory that a thread keeps: it is asked for once a call, since each time is a call.
   struct RoomForEstimates {
     Candidates candidates;
-    Thresholds thresholds;
     std::vector<float> loss;
     std::vector<std::pair<std::size_t, std::size_t>> ends;  // columns, ends of their candidates
+    std::vector<std::uint64_t> words[2];
   };
   struct RoomForLosses {
     Candidates candidates;
     std::vector<float> estimate;
     std::vector<double> loss;
   };
-  static RoomForEstimates& room_for_estimates() {
+  static RoomForEstimates& room_of_thread() {
     thread_local RoomForEstimates room;
-    room.candidates.size = 0;  // a call that ran out of memory may have left some
-    room.thresholds.clear();
-    room.ends.clear();
     return room;
   }
 
@@ -204,101 +204,123 @@ class Search {
   bool is_smoothed(std::size_t c) const { return layout_.is_categorical[c] && smoothing_ > 0.0; }
   Terms plain() const { return {{node_.a, node_.b, node_.count}, 1.0}; }
 
-  // Adds the column's thresholds, with the missing values on the left; where there are any, the same with
-  // them on the right, and they alone there. Of those with the same rows only the lowest: the next one takes
-  // its place.
-  template <bool kPacked>
-  void add(std::size_t c, Thresholds& out) {
-    const Column column = cells(c);
-    const std::size_t first = out.size, n_values = column.n_values;
-    for (auto* v : {&out.mass[0], &out.mass[1], &out.count})
-      v->resize(std::max(v->size(), first + 2 * n_values));
-    std::uint64_t *mass[2] = {out.mass[0].data(), out.mass[1].data()}, *count = out.count.data();
-    std::uint64_t p = 0, q = 0, n = 0;
-    std::size_t end = first;
-    for (std::size_t v = 0; v + 1 < n_values; ++v) {
-      const std::uint64_t positive = column.mass<kPacked>(0, v), negative = column.mass<kPacked>(1, v);
-      mass[0][end] = p += positive;
-      mass[1][end] = q += negative;
-      if constexpr (!kPacked) count[end] = n += column.count<kPacked>(v);
-      end += kPacked ? (positive | negative) != 0 : column.any(v);
-    }
-    const std::size_t start = 2 * layout_.start[out.runs.empty() ? c : out.runs[0].column];
-    estimated_[c] = {kNever, start + first, end - first};
-    out.size = end;
-    if (column.any(n_values)) {
-      const auto both_ways = [&](std::uint64_t* left, std::uint64_t of_values, std::uint64_t of_missing) {
-        std::copy(left + first, left + end, left + end);
-        left[2 * end - first] = of_values;
-        for (std::size_t i = first; i < end; ++i) left[i] += of_missing;
-      };
-      const std::size_t last = n_values - 1;
-      both_ways(mass[0], p + column.mass<kPacked>(0, last), column.mass<kPacked>(0, n_values));
-      both_ways(mass[1], q + column.mass<kPacked>(1, last), column.mass<kPacked>(1, n_values));
-      if (!kPacked) both_ways(count, n + column.count<kPacked>(last), column.count<kPacked>(n_values));
-      out.size = 2 * end - first + 1;
-      add_run<kPacked>({c, end, out.size}, out);
-    }
-    add_run<kPacked>({c, first, end}, out);
+  // Words of the column's missing values where these are on the left.
+  static std::array<std::uint64_t, 2> words_of(const Column& column, bool missing_left) {
+    const std::size_t i = column.width * column.n_values;
+    if (!missing_left) return {0, 0};
+    return {column.words[0][i], column.words[1][i]};
   }
 
-  template <bool kPacked>
-  static Sums sums_of(std::uint64_t p, std::uint64_t q, std::uint64_t n) {
-    if (!kPacked) return {static_cast<double>(p), static_cast<double>(q), static_cast<double>(n)};
-    const Cell a = unpacked(p), b = unpacked(q);
-    return {static_cast<double>(a.weight), static_cast<double>(b.weight),
-            static_cast<double>(a.count + b.count)};
+  // Estimates the losses of n thresholds from these words on.
+  void estimate_words(const std::uint64_t* positive, const std::uint64_t* negative, std::size_t n,
+                      std::array<std::uint64_t, 2> missing, float* loss) const {
+    const int n_bits = histogram_.is_packed ? kCountBits : 0;
+    const std::size_t stride = histogram_.is_packed ? 1 : 2;
+    estimate_({{positive, negative}, stride, n_bits, {missing[0], missing[1]}}, n, plain().total, loss);
   }
 
-  // Counts and masses on the left rise from one threshold to the next, so that those that break no limit
-  // follow each other.
-  template <bool kPacked>
-  void add_run(Thresholds::Run run, Thresholds& out) const {
-    const Totals total = plain().total;
-    const auto fits = [&](std::size_t i) {
-      const Sums left = sums_of<kPacked>(out.mass[0][i], out.mass[1][i], out.count[i]);
-      return admits(limits_, total, left.a, left.b, left.count);
+  // Columns of numbers that follow each other: their cells lie side by side.
+  void estimate_thresholds(std::size_t first, std::size_t last) {
+    for (std::size_t c = first; c < last; ++c) {
+      const Column column = cells(c);
+      const std::size_t n = column.n_values;
+      const bool any_missing = column.any(n);
+      estimated_[c].run[0] = run_of(column, false, any_missing || n == 0 ? n : n - 1);
+      if (any_missing && n > 0) estimated_[c].run[1] = run_of(column, true, n - 1);
+    }
+    for (const bool missing_left : {false, true})
+      is_sparse_ ? estimate_present(first, last, missing_left) : estimate_all(first, last, missing_left);
+    for (std::size_t c = first; c < last; ++c)
+      for (const Run& run : estimated_[c].run) {
+        const auto least = static_cast<double>(least_of(losses_of(run), run.n_losses));
+        estimated_[c].least = std::min(estimated_[c].least, least);
+      }
+  }
+
+  void estimate_all(std::size_t first, std::size_t last, bool missing_left) {
+    for (std::size_t c = first; c < last; ++c) {
+      const Column column = cells(c);
+      const std::size_t start = layout_.start[c];
+      Run& run = estimated_[c].run[missing_left];
+      run.first_loss = missing_left * layout_.size() + start + run.begin;
+      run.n_losses = run.end - run.begin;
+      float* loss = threshold_loss_.get() + missing_left * layout_.size() + start;
+      if (!missing_left && c == first)
+        estimate_words(column.words[0], column.words[1], layout_.start[last] - start, {0, 0}, loss);
+      if (missing_left && run.n_losses > 0)
+        estimate_words(column.words[0], column.words[1], column.n_values, words_of(column, true), loss);
+    }
+  }
+
+  // Those that have rows of their own, moved together: worth it where few have, and an estimate is dear.
+  void estimate_present(std::size_t first, std::size_t last, bool missing_left) {
+    RoomForEstimates& room = room_of_thread();
+    for (auto& words : room.words)
+      words.resize(std::max(words.size(), layout_.start[last] - layout_.start[first]));
+    std::uint64_t *positive = room.words[0].data(), *negative = room.words[1].data();
+    const std::size_t start = missing_left * layout_.size() + layout_.start[first];
+    std::size_t n = 0;
+    for (std::size_t c = first; c < last; ++c) {
+      const Column column = cells(c);
+      const auto missing = words_of(column, missing_left);
+      Run& run = estimated_[c].run[missing_left];
+      run.first_loss = start + n;
+      for (std::size_t v = run.begin; v < run.end; ++v) {
+        positive[n] = column.words[0][v] + missing[0];
+        negative[n] = column.words[1][v] + missing[1];
+        n += column.any_at(v);
+      }
+      run.n_losses = start + n - run.first_loss;
+    }
+    estimate_words(positive, negative, n, {0, 0}, threshold_loss_.get() + start);
+  }
+
+  // Of the first n thresholds, those that break no limit with the missing values on the right or on the left.
+  // Counts and masses on a side rise from one end to the other, so that these follow each other.
+  Run run_of(const Column& column, bool missing_left, std::size_t n) const {
+    const Cell none{}, more[2] = {missing_left ? column.positive(column.n_values) : none,
+                                  missing_left ? column.negative(column.n_values) : none};
+    const auto enough = [&](Cell p, Cell q) {
+      return p.count + q.count >= least_count_ && p.weight + q.weight >= least_mass_ &&
+             std::min(p.weight, q.weight) >= least_class_;
     };
-    while (run.begin < run.end && !fits(run.begin)) ++run.begin;
-    while (run.begin < run.end && !fits(run.end - 1)) --run.end;
-    out.runs.push_back(run);
+    const auto first_where = [n](auto holds) {
+      std::size_t step = 1, begin = 0, end = 0;  // most runs are almost all of the thresholds
+      for (; end < n && !holds(end); end += step, step *= 2) begin = end + 1;
+      end = std::min(end, n);
+      while (begin < end) {
+        const std::size_t middle = begin + (end - begin) / 2;
+        holds(middle) ? end = middle : begin = middle + 1;
+      }
+      return end;
+    };
+    const std::size_t begin = first_where([&](std::size_t v) {
+      return enough(column.positive(v) += more[0], column.negative(v) += more[1]);
+    });
+    const std::size_t n_right = first_where([&](std::size_t i) {
+      Cell p = positive_, q = negative_;
+      p -= column.positive(n - 1 - i) += more[0];
+      q -= column.negative(n - 1 - i) += more[1];
+      return enough(p, q);
+    });
+    return {begin, std::max(begin, n - n_right), 0, 0};
   }
 
-  void estimate(Thresholds& of) {
-    if (of.runs.empty()) return;
-    float* loss = threshold_loss_.get() + 2 * layout_.start[of.runs[0].column];
-    estimate_(of.mass[0].data(), of.mass[1].data(), histogram_.is_packed ? kCountBits : 0, of.size,
-              plain().total, loss);
-    for (const Thresholds::Run& run : of.runs) {
-      const auto least = static_cast<double>(least_of(loss + run.begin, run.end - run.begin));
-      estimated_[run.column].least = std::min(estimated_[run.column].least, least);
-    }
-    of.clear();
-  }
-
-  // Adds the thresholds whose estimate is at most `bound`.
-  template <bool kPacked>
+  // Adds the thresholds whose estimate is at most `bound`; of those with the same rows only the lowest.
   void offer_thresholds(std::size_t c, double bound, Candidates& out) const {
     const Column column = cells(c);
-    const std::size_t n_values = column.n_values;
-    const bool any_missing = column.any(n_values);
-    const std::uint64_t missing[3] = {column.mass<kPacked>(0, n_values), column.mass<kPacked>(1, n_values),
-                                      column.count<kPacked>(n_values)};
-    const float *with_missing = threshold_loss_.get() + estimated_[c].first,
-                *without = with_missing + estimated_[c].n_thresholds;
-    out.reserve(2 * n_values);
-    std::uint64_t p = 0, q = 0, n = 0;
-    for (std::size_t v = 0; v < n_values; ++v) {
-      const std::uint64_t positive = column.mass<kPacked>(0, v), negative = column.mass<kPacked>(1, v);
-      p += positive;
-      q += negative;
-      n += column.count<kPacked>(v);
-      const bool last = v + 1 == n_values;
-      if (!last && !(kPacked ? (positive | negative) != 0 : column.any(v))) continue;
-      if (!last && static_cast<double>(*with_missing++) <= bound)
-        put(out, sums_of<kPacked>(p + missing[0], q + missing[1], n + missing[2]), v, true);
-      if (any_missing && static_cast<double>(*without++) <= bound)
-        put(out, sums_of<kPacked>(p, q, n), v, false);
+    const bool any_missing = column.any(column.n_values);
+    out.reserve(2 * column.n_values);
+    for (const bool missing_left : {false, true}) {
+      const Sums missing = missing_left ? column.sums(column.n_values) : Sums{};
+      const Run& run = estimated_[c].run[missing_left];
+      std::size_t n = 0;
+      for (std::size_t v = run.begin; v < run.end; ++v) {
+        if (!column.any_at(v)) continue;
+        const float estimate = losses_of(run)[is_sparse_ ? n++ : v - run.begin];
+        if (static_cast<double>(estimate) <= bound)
+          put(out, column.sums(v) += missing, v, missing_left || !any_missing);
+      }
     }
   }
 
@@ -363,6 +385,7 @@ class Search {
     return least;
   }
 
+  const float* losses_of(const Run& run) const { return threshold_loss_.get() + run.first_loss; }
   Column cells(std::size_t c) const { return {histogram_, layout_.start[c], layout_.n_codes(c)}; }
 
   // Turns a mask or a prefix into the codes that go right: the side without the lowest level present.
@@ -387,16 +410,15 @@ class Search {
   const Layout& layout_;
   const Histogram& histogram_;
   const Sums node_;
+  const Cell positive_, negative_;  // the same
   const NodeRules& rules_;
   const double s_, smoothing_;
   const ChildLimits limits_;
+  const std::uint64_t least_count_, least_mass_, least_class_;  // the same
   const BoundedRisk bounded_risk_;
   const RiskEstimate& estimate_;
   const double noise_;  // a loss is within this share of its estimate; 0: there are no estimates
-  struct Estimated {
-    double least = kNever;
-    std::size_t first = 0, n_thresholds = 0;  // where in threshold_loss_
-  };
+  const bool is_sparse_;
   std::vector<Estimated> estimated_;
   std::unique_ptr<float[]> threshold_loss_;  // a vector would fill it
 };
@@ -450,7 +472,7 @@ double BoundedRisk::operator()(double a, double b) const {
 
 std::vector<Split> best_splits(const Layout& layout, const std::vector<NodeToSplit>& nodes,
                                const Limits& limits, const RiskEstimate& estimate, Pool& pool,
-                               const Difference& difference) {
+                               const Fresh& fresh) {
   std::vector<Search> searches;
   searches.reserve(nodes.size());
   for (const NodeToSplit& node : nodes) searches.emplace_back(layout, node, limits, estimate);
@@ -462,7 +484,9 @@ std::vector<Split> best_splits(const Layout& layout, const std::vector<NodeToSpl
     const std::size_t end = std::min(n_columns, (i + 1) * per_chunk);
     for (std::size_t first = i * per_chunk, last; first < end; first = last) {
       last = std::min(first + together, end);
-      difference.take(layout.start[first], layout.start[last]);
+      for (std::size_t c = first; c < last; ++c)
+        if (!layout.is_categorical[c]) fresh.built->cumulate(layout.start[c], layout.start[c + 1] - 1);
+      if (fresh.other != nullptr) fresh.other->take(*fresh.built, layout.start[first], layout.start[last]);
       for (Search& search : searches) search.estimate_columns(first, last);
     }
   });

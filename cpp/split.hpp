@@ -72,22 +72,19 @@ struct NodeToSplit {
   NodeRules rules;
 };
 
-// A histogram that is to be taken from another, cell by cell; nullptr: none.
-struct Difference {
-  Histogram* from = nullptr;
-  const Histogram* what = nullptr;
-  // The cells [begin, end) of the layout, of both classes.
-  void take(std::size_t begin, std::size_t end) const {
-    if (from != nullptr) from->take(*what, begin, end);
-  }
+// A histogram as its shard gave it, and that of the other child, which still holds what both have together;
+// nullptr where there is none.
+struct Fresh {
+  Histogram* built;
+  Histogram* other;
 };
 
 // The best split of each node; its loss is infinite where there is none. Ties go to the lowest column, then
-// the lowest threshold (missing left first), or the lowest mask of categories. The difference is taken first,
-// a few columns at a time, just before these are looked at.
+// the lowest threshold (missing left first), or the lowest mask of categories. First, a few columns at a time,
+// cells of numbers become running sums, and the difference of the other child is taken.
 std::vector<Split> best_splits(const Layout& layout, const std::vector<NodeToSplit>& nodes,
                                const Limits& limits, const RiskEstimate& estimate, Pool& pool,
-                               const Difference& difference);
+                               const Fresh& fresh);
 
 // Which codes of the split's column go left, missing included: one entry a code.
 std::vector<std::uint8_t> goes_left(const Layout& layout, const Split& split);
