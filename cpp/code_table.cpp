@@ -2,6 +2,7 @@
 #include "code_table.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tada {
 namespace {
@@ -16,6 +17,27 @@ void in_blocks(std::size_t n_rows, Pool& pool, F f) {
   });
 }
 
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__
+constexpr bool kByWords = true;
+#else
+constexpr bool kByWords = false;
+#endif
+
+// A word a column, of eight rows' codes, becomes a word a row, the first in the lowest bits: squares of 4, 2
+// and 1 codes change places across the diagonal.
+inline void transpose(std::uint64_t* words) {
+  constexpr std::uint64_t kLow[3] = {0x00000000ffffffff, 0x0000ffff0000ffff, 0x00ff00ff00ff00ff};
+  for (std::size_t level = 0; level < 3; ++level) {
+    const std::size_t apart = 4U >> level;
+    for (std::size_t i = 0; i < 8; ++i) {
+      if (i & apart) continue;
+      const std::uint64_t change = ((words[i] >> 8 * apart) ^ words[i + apart]) & kLow[level];
+      words[i + apart] ^= change;
+      words[i] ^= change << 8 * apart;
+    }
+  }
+}
+
 }  // namespace
 
 // Addresses are kept in locals: codes are bytes, which may lie anywhere, so the compiler would else read all
@@ -23,10 +45,22 @@ void in_blocks(std::size_t n_rows, Pool& pool, F f) {
 template <class Code>
 void CodeTable<Code>::lay_rows(const std::vector<const Code*>& columns, std::size_t first, std::size_t last) {
   const std::size_t stride = stride_of(columns.size());
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    const Code* from = columns[c];
+  for (std::size_t c = 0; c < columns.size(); c += 8) {
+    const std::size_t n = std::min<std::size_t>(8, columns.size() - c);
+    const Code* from[8];
+    std::copy_n(columns.data() + c, n, from);
     Code* to = by_row.data() + c;
-    for (std::size_t i = first; i < last; ++i) to[i * stride] = from[i];
+    std::size_t i = first;
+    if constexpr (kByWords && sizeof(Code) == 1) {
+      for (; i + 8 <= last; i += 8) {
+        std::uint64_t words[8] = {};
+        for (std::size_t k = 0; k < n; ++k) std::memcpy(&words[k], from[k] + i, 8);
+        transpose(words);
+        for (std::size_t k = 0; k < 8; ++k) std::memcpy(to + (i + k) * stride, &words[k], 8);
+      }
+    }
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t j = i; j < last; ++j) to[j * stride + k] = from[k][j];
   }
 }
 

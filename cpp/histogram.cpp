@@ -106,7 +106,9 @@ constexpr std::size_t kApart = 256 + 8;
 
 // What goes into the buffer at a time: some rows, and some bytes of each, so that terms, codes and cells stay
 // in the nearest caches; more bytes where each row has a way to go.
-constexpr std::size_t kRowsTogether = 512, kBytesInOrder = 16, kBytesScattered = 32;
+constexpr std::size_t kRowsTogether = 512, kBytesScattered = 32;
+template <class Term>
+constexpr std::size_t kBytesInOrder = 16 / Term::kWords;
 
 // Adds a row's term to as many columns of the buffer as there are indices: each an addition at an address
 // that needs no table. Codes come eight in a load, in which rows begin and end (see stride_of).
@@ -222,9 +224,9 @@ bool follow_each_other(const std::uint32_t* rows, std::size_t n) {
 template <class Term>
 void add_to_buffer(const Part<std::uint8_t>& part, View<const std::uint32_t> rows, std::size_t i,
                    std::size_t n, const Term* terms, std::uint64_t* buffer) {
-  static constexpr auto in_order = in_order_kernels<Term>(std::make_index_sequence<kBytesInOrder>());
+  static constexpr auto in_order = in_order_kernels<Term>(std::make_index_sequence<kBytesInOrder<Term>>());
   const bool is_in_order = follow_each_other(rows.data + i, n);
-  const std::size_t together = is_in_order ? kBytesInOrder : kBytesScattered;
+  const std::size_t together = is_in_order ? kBytesInOrder<Term> : kBytesScattered;
   for (std::size_t b = 0; b < part.size(); b += together) {
     const std::size_t first = part.first + b, last = std::min(first + together, part.last);
     const Part<std::uint8_t> here{part.codes, part.layout, part.bundles, first, last};
