@@ -46,7 +46,7 @@ struct Column {
   const Histogram& histogram;
   std::size_t start;     // of the positive cells; those of the other class come half a histogram later
   std::size_t n_values;  // the missing code is n_values
-  std::size_t width;              // words of a cell
+  std::size_t width;     // words of a cell
   const std::uint64_t* words[2];  // of the first code, by class
   Column(const Histogram& of, std::size_t first, std::size_t n_codes)
       : histogram(of), start(first), n_values(n_codes - 1), width(of.is_packed ? 1 : 2) {

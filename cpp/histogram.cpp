@@ -129,7 +129,7 @@ template <class Term, std::size_t kBytes>
 TADA_NOINLINE void add_in_order(const std::uint8_t* row, std::size_t stride, const Term* terms, std::size_t n,
                                 std::uint64_t* buffer) noexcept {
   for (std::size_t i = 0; i < n; ++i, row += stride) {
-    prefetch(row + kAhead * stride);
+    prefetch(row + kAhead * stride);  // of what is beyond the table nothing is read
     add_bytes(row, terms[i], buffer, std::make_index_sequence<kBytes>());
   }
 }
@@ -140,8 +140,8 @@ constexpr auto in_order_kernels(std::index_sequence<kLess...>) {
 
 // Rows here and there, whose codes may come from memory: the updates of one hide the way of others.
 template <class Term>
-TADA_NOINLINE void add_scattered(const Part<std::uint8_t> part, View<const std::uint32_t> rows,
-                                 std::size_t n, const Term* terms, std::uint64_t* buffer) noexcept {
+TADA_NOINLINE void add_scattered(const Part<std::uint8_t> part, View<const std::uint32_t> rows, std::size_t n,
+                                 const Term* terms, std::uint64_t* buffer) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     if (i + kAhead < rows.size) {
       const std::uint8_t* ahead = part.row(rows[i + kAhead]);
@@ -205,7 +205,8 @@ void drain(const Part<std::uint8_t>& part, View<std::uint64_t> buffer, const Cel
         if (kWords == 1 && column[code] == 0) continue;
         for (const Bundle::Member& member : bundle.members)
           add_cell<kBits>(column + kWords * code,
-                          part.layout.start[member.column] + (bundle.is_plain() ? code : member.code[code]), out);
+                          part.layout.start[member.column] + (bundle.is_plain() ? code : member.code[code]),
+                          out);
       }
     }
     std::fill_n(column, n_words, std::uint64_t{0});

@@ -144,14 +144,14 @@ class Shard {
   bool unit_, whole_, packs_ = false;
   double s_;
   std::size_t n_positive_ = 0, n_given_ = 0;
-  bool some_drawn_ = false;            // the tree grows from a part of the rows
-  std::vector<std::uint32_t> order_;   // the row of the caller that each row of ours is
-  std::vector<std::uint32_t> first_;   // or those of them, from first_[i] to first_[i + 1], if any merged
-  RowVector<double> multiplicity_;   // empty when whole_
-  std::uint64_t total_count_ = 0;      // the sum of the counts of all rows
-  RowVector<Cell> cell_of_row_;      // fixed-point weight and count, by row; empty when unit_
-  RowVector<double> state_, score_;  // weight of each row (see blocks.hpp), and its H
-  RowVector<double> weight_;         // e of each row; empty where it is quickly had from the state
+  bool some_drawn_ = false;                // the tree grows from a part of the rows
+  std::vector<std::uint32_t> order_;       // the row of the caller that each row of ours is
+  std::vector<std::uint32_t> first_;       // or those of them, from first_[i] to first_[i + 1], if any merged
+  RowVector<double> multiplicity_;         // empty when whole_
+  std::uint64_t total_count_ = 0;          // the sum of the counts of all rows
+  RowVector<Cell> cell_of_row_;            // fixed-point weight and count, by row; empty when unit_
+  RowVector<double> state_, score_;        // weight of each row (see blocks.hpp), and its H
+  RowVector<double> weight_;               // e of each row; empty where it is quickly had from the state
   RowVector<std::uint32_t> rows_, fixed_;  // row order of the tree; fixed-point weights beside it
   // 8 bytes a row, in turn: the right-hand rows and weights of a partition; the states in the order of the
   // leaves; the leaf of each row.

@@ -52,14 +52,15 @@ class Search {
         smoothing_(limits.smoothing),
         limits_{std::max(1.0, static_cast<double>(limits.min_count)), std::max(1.0, limits.min_mass),
                 limits.pure_allowed ? 0.0 : 1.0},
-        least_count_(static_cast<std::uint64_t>(limits_.least_count)),
+        least_count_(std::max(std::uint64_t{1}, limits.min_count)),
         least_mass_(static_cast<std::uint64_t>(std::ceil(limits_.least_mass))),
         least_class_(limits.pure_allowed ? 0 : 1),
         bounded_risk_(rules_.bounds, limits.s),
         estimate_(estimate),
         noise_(estimate.useful() && rules_.direction.empty() ? estimate.noise() : 0.0),
         is_sparse_(histogram_.is_packed && estimate.is_dear() &&
-                   node_.count * static_cast<double>(layout.n_columns()) < static_cast<double>(layout.size())) {
+                   node_.count * static_cast<double>(layout.n_columns()) <
+                       static_cast<double>(layout.size())) {
     if (!(noise_ > 0.0)) return;
     estimated_.assign(layout_.n_columns(), {});
     threshold_loss_.reset(new float[2 * layout_.size()]);
@@ -294,9 +295,8 @@ class Search {
       }
       return end;
     };
-    const std::size_t begin = first_where([&](std::size_t v) {
-      return enough(column.positive(v) += more[0], column.negative(v) += more[1]);
-    });
+    const std::size_t begin = first_where(
+        [&](std::size_t v) { return enough(column.positive(v) += more[0], column.negative(v) += more[1]); });
     const std::size_t n_right = first_where([&](std::size_t i) {
       Cell p = positive_, q = negative_;
       p -= column.positive(n - 1 - i) += more[0];

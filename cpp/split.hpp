@@ -80,8 +80,8 @@ struct Fresh {
 };
 
 // The best split of each node; its loss is infinite where there is none. Ties go to the lowest column, then
-// the lowest threshold (missing left first), or the lowest mask of categories. First, a few columns at a time,
-// cells of numbers become running sums, and the difference of the other child is taken.
+// the lowest threshold (missing left first), or the lowest mask of categories. First, a few columns at a
+// time, cells of numbers become running sums, and the difference of the other child is taken.
 std::vector<Split> best_splits(const Layout& layout, const std::vector<NodeToSplit>& nodes,
                                const Limits& limits, const RiskEstimate& estimate, Pool& pool,
                                const Fresh& fresh);
