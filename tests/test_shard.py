@@ -98,6 +98,27 @@ def test_histograms_of_large_nodes_equal_the_naive_loop(size, kind, dtype, n_thr
         assert np.array_equal(shard.histogram(node), want)
 
 
+@pytest.mark.parametrize("exponent", [20, 30])
+@pytest.mark.parametrize("kind", ["unit", "whole"])
+@pytest.mark.parametrize("n_columns", [1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33])
+def test_rows_may_have_any_number_of_bytes(n_columns, kind, exponent):
+    """Rows in order go 16 or 8 bytes at a time, others 32; codes are laid out eight by eight."""
+    rng = np.random.default_rng(n_columns)
+    n = 3001
+    table = table_of(rng.integers(0, 250, (n_columns, n)), rng.random(n) < 0.4)
+    if kind == "whole":
+        times = rng.integers(1, 3, n)
+        table = table._replace(multiplicity=times.astype(np.float64), count=times.astype(np.uint64))
+    shard, fixed = moved_shard(table, 0, 100, exponent)
+    split(shard, table, 0, 1, n_columns - 1, 120)
+    on_left = table.codes[n_columns - 1] <= 120
+    for node, rows in enumerate([on_left | ~on_left, on_left, ~on_left]):
+        want = naive_histogram(
+            table.codes[:, rows], table.n_codes, table.positive[rows], fixed[rows], table.counts()[rows]
+        )
+        assert np.array_equal(shard.histogram(node), want)
+
+
 @pytest.mark.parametrize("n_threads", [2, 3])
 @pytest.mark.parametrize(("n", "n_columns"), [(400, 150), (60_000, 3)])
 def test_threads_share_columns_of_few_rows_and_rows_of_few_columns(n, n_columns, n_threads):
