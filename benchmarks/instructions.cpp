@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   tada::Shard shard(codes, rows.layout, positive, {}, {}, true, true, kT, 1);
   shard.begin_tree(20, {});
   tada::Histogram histogram;
-  histogram.clear(2 * rows.layout.size(), shard.packs());
+  histogram.shape(2 * rows.layout.size(), shard.packs());
   if (is("histogram")) return measured([&] { shard.histogram(0, histogram); }), 0;
 
   shard.histogram(0, histogram);
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     const std::vector<std::int8_t> free;
     tada::Pool pool(1);
     const std::vector<tada::NodeToSplit> nodes{{histogram, total[0], total[1], {{}, free, {}}}};
-    measured([&] { tada::best_splits(rows.layout, nodes, limits, estimate, pool, {}); });
+    measured([&] { tada::best_splits(rows.layout, nodes, limits, estimate, pool, {&histogram, nullptr}); });
     return 0;
   }
 

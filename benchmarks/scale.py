@@ -119,16 +119,30 @@ def limit(repeats: int, columns: int = 28) -> list[str]:
         codes[0] = rng.choice(3, rows, p=[0.1, 0.9, 0.0])  # 2 is missing: nobody
         codes[0, 0] = 2
         n_codes = np.full(columns, 256, np.int64)
-        shard = _core.Shard(
-            codes, n_codes, np.zeros(columns, bool), rng.random(rows) < 0.5, None, None, True, 0.5, 1
+        positive = rng.random(rows) < 0.5
+        root, parted = (
+            _core.Shard(codes, n_codes, np.zeros(columns, bool), positive, None, None, True, 0.5, 1)
+            for _ in range(2)
         )
-        shard.begin_tree(20)
-        seconds = {"all": least_cpu(lambda shard=shard: shard.histogram(0), repeats)}
+        root.begin_tree(20)
+        parted.begin_tree(20)
         n_tenth = int(np.count_nonzero(codes[0] == 0))
-        shard.split(0, 1, 2, 0, (np.arange(256) == 0).astype(np.uint8))
-        shard.split(2, 3, 4, 0, (np.arange(256) == 2).astype(np.uint8))
-        seconds |= {"tenth": least_cpu(lambda shard=shard: shard.histogram(1), repeats)}
-        empty = least_cpu(lambda shard=shard: shard.histogram(3), repeats)
+        parted.split(0, 1, 2, 0, (np.arange(256) == 0).astype(np.uint8))
+        parted.split(2, 3, 4, 0, (np.arange(256) == 2).astype(np.uint8))
+        works = {"all": (root, 0), "tenth": (parted, 1), "empty": (parted, 3)}
+        calls = max(1, 1_000_000 // rows)
+        times = measure.in_turns(
+            {
+                name: lambda shard=shard, node=node, calls=calls: [
+                    shard.histogram(node) for _ in range(calls)
+                ]
+                for name, (shard, node) in works.items()
+            },
+            repeats,
+            seconds=5.0,
+        )
+        seconds = {name: min(found.cpu) / calls for name, found in times.items()}
+        empty = seconds["empty"]
         each = [1e9 * (seconds["all"] - empty) / (rows * columns)]
         each.append(1e9 * (seconds["tenth"] - empty) / (n_tenth * columns))
         cells = [f"{ns:.2f} | {cycle / ns:.0%}" for ns in each]
@@ -138,12 +152,6 @@ def limit(repeats: int, columns: int = 28) -> list[str]:
     )
     lines.append(f"reports. Minimum of {repeats}. {measure.provenance(['tadaboost'])}")
     return lines
-
-
-def least_cpu(work: measure.Work, repeats: int) -> float:
-    """CPU seconds of a call: the least of `repeats` times a hundredth of a second of calls."""
-    calls = max(1, round(0.01 / max(measure.timed(work)[0], 1e-6)))
-    return min(measure.timed(lambda: [work() for _ in range(calls)])[0] for _ in range(repeats)) / calls
 
 
 def megahertz() -> float:
