@@ -3,6 +3,7 @@
 
 import pickle
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,7 +164,7 @@ def test_a_class_without_weight_is_no_class():
 # Probabilities
 
 
-@pytest.mark.parametrize("t", [-1.0, 0.0, 0.5, 0.999, 1.0, 1.001, 1.5, 1.9])
+@pytest.mark.parametrize("t", [-1e6, -20.0, -1.0, 0.0, 0.5, 0.999, 1.0, 1.001, 1.5, 1.9])
 @given(st.lists(st.lists(st.floats(-1e308, 1e308), min_size=3, max_size=3), min_size=1, max_size=5))
 @example([[0.0, 0.0, 0.0], [1e308, -1e308, -1e308], [500.0, 499.0, -500.0], [1e-320, 0.0, 0.0]])
 def test_probabilities_sum_to_one_and_keep_the_order(t, scores):
@@ -176,6 +177,24 @@ def test_probabilities_sum_to_one_and_keep_the_order(t, scores):
     assert (np.diff(ordered, axis=1) >= 0).all()
     for i in range(len(scores)):  # a row does not depend on its neighbours
         np.testing.assert_array_equal(probabilities(scores[i : i + 1], t)[0], p[i])
+
+
+@pytest.mark.parametrize("t", [-10.0, -3.0, 0.5, 1.9])
+def test_probabilities_are_exact_where_scores_beside_the_poles_decide_them(t):
+    """At t = -10 a class falls from 3 % to 0 between two scores next to each other."""
+    s = abs(mpmath.mpf(1) - mpmath.mpf(t))
+    with mpmath.workdps(200):
+        for scores in np.random.default_rng(1).uniform(-0.8, 0.8, (4, 4)) / float(s):
+            low, high = -1 / s, 1 / s  # of the shift
+            links = []
+            for _ in range(680):
+                middle = (low + high) / 2
+                x = [
+                    max(-1, min(1, s * (h + middle - max(scores)))) for h in map(mpmath.mpf, scores.tolist())
+                ]
+                links = [0 if a == -1 else 1 / (1 + ((1 - a) / (1 + a)) ** (1 / s)) for a in x]
+                low, high = (middle, high) if sum(links) < 1 else (low, middle)
+            np.testing.assert_allclose(probabilities(scores[None], t)[0], np.array(links, float), atol=2e-15)
 
 
 @pytest.mark.parametrize("t", [0.0, 0.5, 1.0, 1.5])

@@ -8,12 +8,12 @@ of value 0 with coefficient 0, so that round j is the same round for all.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tadaboost import losses
 from tadaboost.tree import Tree
 
 __all__ = ["ClassRuns", "probabilities", "root_only"]
@@ -166,44 +166,87 @@ def probabilities(scores: Array, t: float) -> Array:
         chunk = scores[first : first + _CHUNK]
         with np.errstate(over="ignore"):
             behind = chunk - chunk.max(axis=1, keepdims=True)  # of the leader, 0: nothing cancels later
-        p = losses.inverse_link(behind + _shift(behind, t)[:, None], t)
+        low, high = _leader(behind, t)
+        p = _probability(_log_odds(behind, low[:, None], t))
         out[first : first + _CHUNK] = p / p.sum(axis=1, keepdims=True)
+        # Between two numbers next to each other, at t far below 0, a class may rise from 0 to what is left.
+        wide = np.flatnonzero(low < high)
+        if len(wide):
+            above = _probability(_log_odds(behind[wide], high[wide, None], t))
+            lacks, exceeds = 1.0 - p[wide].sum(axis=1), above.sum(axis=1) - 1.0
+            share = np.clip(lacks / (lacks + exceeds), 0.0, 1.0)[:, None]
+            out[first + wide] = p[wide] + share * (above - p[wide])
     return out
 
 
-def _shift(behind: Array, t: float) -> Array:
-    """Find the c of each row by the Illinois method, halving the bracket where that does not."""
-    n_classes = behind.shape[1]
-    # At c = low the leader has 1/K and no class more; at c = high the two leaders alone sum to 1. The half of
-    # the largest number stands for infinity, which has no middle.
-    low = np.full(len(behind), float(losses.leaf_link(1.0, n_classes - 1.0, t)))
-    high = np.minimum(-0.5 * np.partition(behind, -2, axis=1)[:, -2], 0.5 * np.finfo(np.float64).max)
+def _log_odds(behind: Array, leader: Array, t: float) -> Array:
+    """Log odds of the classes from those of the leader, each so far behind it.
+
+    With s = |1-t| the leader's score c has 1 + s c = y = 2 / (1 + exp(-s leader)) and 1 - s c = z =
+    2 / (1 + exp(s leader)); the log odds log((1 + s H) / (1 - s H)) / s of H = c + behind follow from theirs.
+    Found from c itself they would lose all digits near 1/s, where c = 1/s to the last one.
+    """
+    s = abs(1.0 - t)
+    if s == 0.0:
+        return leader + 2.0 * np.maximum(behind, -CERTAIN)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        at = np.minimum(leader, LARGEST_EXP / s)  # beyond it z is nothing beside what others are behind
+        of_y, of_z = (-0.5 * s * behind * (1.0 + np.exp(side * s * at)) for side in (-1.0, 1.0))
+        odds = at + (np.log1p(-np.minimum(of_y, 1.0)) - np.log1p(of_z)) / s
+    return np.where(behind == 0.0, leader, odds)
+
+
+def _probability(log_odds: Array) -> Array:
+    small = np.exp(-np.abs(log_odds))
+    p: Array = np.where(log_odds < 0, small, 1.0) / (1.0 + small)
+    return p
+
+
+def _leader(behind: Array, t: float) -> tuple[Array, Array]:
+    """Find the leader's log odds of each row by the Illinois method, halving the bracket where that fails.
+
+    Gives the root twice, or the numbers to its two sides where the sum leaps between them.
+    """
+    n_classes, s = behind.shape[1], abs(1.0 - t)
+    behind = -np.sort(-behind, axis=1)  # the leader first
+    # At `low` the leader has 1/K and no class more; at `high`, c = -second / 2, two classes alone sum to 1.
+    low = np.full(len(behind), -math.log(n_classes - 1))
+    with np.errstate(over="ignore", divide="ignore"):
+        c = -0.5 * behind[:, 1]
+        high = 2.0 * (np.arctanh(np.minimum(s * c, 1.0)) / s if s else c)
+    high = np.clip(high, low, CERTAIN)
     f_low, f_high = _excess(behind, low, t), _excess(behind, high, t)
     best = np.where(np.abs(f_low) < np.abs(f_high), low, high)
-    open_ = np.flatnonzero((f_low < -_CLOSE) & (f_high > _CLOSE))
+    below, above = best.copy(), best.copy()
+    open_ = np.flatnonzero((f_low < -CLOSE) & (f_high > CLOSE))
     low, high, f_low, f_high = low[open_], high[open_], f_low[open_], f_high[open_]
     last = np.zeros(len(open_))  # the side that moved last
-    for i in range(_MOST_STEPS):
+    for i in range(MOST_STEPS):
         if len(open_) == 0:
             break
         middle = low + 0.5 * (high - low)
-        c = middle if i % 3 == 2 else (low * f_high - high * f_low) / (f_high - f_low)
-        c = np.where((c > low) & (c < high), c, middle)  # NaN too
-        f = _excess(behind[open_], c, t)
-        best[open_] = c
+        at = middle if i % 3 == 2 else (low * f_high - high * f_low) / (f_high - f_low)
+        at = np.where((at > low) & (at < high), at, middle)  # NaN too
+        f = _excess(behind[open_], at, t)
         up = f > 0.0
         f_low = np.where(up & (last > 0), 0.5 * f_low, np.where(up, f_low, f))
         f_high = np.where(~up & (last < 0), 0.5 * f_high, np.where(up, f, f_high))
-        low, high, last = np.where(up, low, c), np.where(up, c, high), np.where(up, 1.0, -1.0)
-        far = (np.abs(f) > _CLOSE) & (high - low > _ULP * np.maximum(np.abs(low), np.abs(high)))
+        low, high, last = np.where(up, low, at), np.where(up, at, high), np.where(up, 1.0, -1.0)
+        is_root = np.abs(f) <= CLOSE
+        below[open_], above[open_] = np.where(is_root, at, low), np.where(is_root, at, high)
+        far = ~is_root & (np.nextafter(low, high) < high)
         open_, low, high, f_low, f_high, last = (v[far] for v in (open_, low, high, f_low, f_high, last))
-    return best
+    return below, above
 
 
-_CLOSE, _ULP = 1e-14, 2.0**-52
-_MOST_STEPS = 400  # about 60 halvings and their attempts; 1,100 binades never need them all
+CLOSE = 1e-15  # to 1, of a sum of probabilities
+LARGEST_EXP = 600.0  # whose exponential is far from infinite
+CERTAIN = 1500.0  # log odds beyond which all other probabilities are 0 in float64
+MOST_STEPS = 400  # about 60 halvings and their attempts never need them all
 
 
-def _excess(behind: Array, c: Array, t: float) -> Array:
-    excess: Array = losses.inverse_link(behind + c[:, None], t).sum(axis=1) - 1.0
+def _excess(behind: Array, leader: Array, t: float) -> Array:
+    """Sum of the other classes' probabilities, less what the leader (the first) leaves them."""
+    others = _probability(_log_odds(behind[:, 1:], leader[:, None], t)).sum(axis=1)
+    excess: Array = others - _probability(-leader)
     return excess
