@@ -3,12 +3,13 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tadaboost import TAdaBoostClassifier, load, save
+from tadaboost import TAdaBoostClassifier, export, load, save
 
 from .pairs import pairs
 
@@ -79,6 +80,15 @@ def twin(model, folder):
     """The model after it was saved and loaded."""
     save(model, folder / "model.tada")
     return load(folder / "model.tada")
+
+
+def explain(model, X, background=None):
+    """SHAP's base value and values of a matrix, shape (rows, columns) or (rows, columns, classes)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # importing shap uses what matplotlib is about to drop
+        import shap
+    explainer = shap.TreeExplainer(export.to_shap(model), background)
+    return explainer.expected_value, explainer.shap_values(X, check_additivity=False)
 
 
 class AtEnd:

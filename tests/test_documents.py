@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tadaboost
-from tadaboost import boosting, calculus, displays, losses, measures, treeview
+from tadaboost import boosting, calculus, displays, export, losses, measures, treeview
 
 NAMES = {
     calculus: "star log_t exp_t tempered_product tempered_quotient tempered_sum tempered_difference"
@@ -19,6 +19,7 @@ NAMES = {
     " tempered_exp_loss k_t mu_closed",
     boosting: "boost Trajectory",
     displays: " ".join(displays.__all__),
+    export: " ".join(export.__all__),
     treeview: "export_text",
     tadaboost: " ".join(tadaboost.__all__),
 }
