@@ -100,7 +100,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         A round counts as better when it beats the best one by more than this.
     scoring : "loss", name of a scorer of scikit-learn, or callable(estimator, X, y), default="loss"
         What is watched; "loss" is the mean tempered exponential loss (15), and its mean over the classes.
-        A callable gets `sample_weight`, too, where rows have weights; it asks the estimator about that X only.
+        A callable gets `sample_weight`, too, where rows have weights, and may ask about that X only.
     class_weight : dict, "balanced" or None, default=None
         Factor of each class on `sample_weight`. "balanced" counts rows by their weight.
     warm_start : bool, default=False
