@@ -234,6 +234,7 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
         model = _load(model_path)
         table = read_table(data)
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
+        remarks += columns.unknown_levels(X, model._schema, table, Path(model_path).name)
         for remark in remarks:
             click.echo(remark, err=True)
         with _data_errors(table.name):
