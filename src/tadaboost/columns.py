@@ -346,7 +346,7 @@ def unknown_levels(X: pl.DataFrame, schema: Sequence[Any], table: Table, model: 
     remarks = []
     for series, levels in zip(X.iter_columns(), schema, strict=True):
         cells = series.drop_nulls()
-        if levels and len(cells) and not cells.is_in(levels).any():
+        if levels and len(cells) and set(levels).isdisjoint(cells.unique().to_list()):
             remarks.append(
                 f"{table.name}: column {shown(series.name)}: none of its {len(cells)} cells, such as "
                 f"{shown(cells[0])}, is a text that {model} was fitted with; taken as missing"

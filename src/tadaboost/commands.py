@@ -302,6 +302,9 @@ def _settings(
     settings = Settings(
         parameters, folds, seed, Path(model or f"{stem}.tada"), Path(report or f"{stem}.html"), as_json
     )
+    for option, path in settings.files().items():
+        if str(path) == "-":
+            raise click.UsageError(f"{option} -: standard output holds what is printed; name a file")
     for (one, path), (other, other_path) in itertools.combinations(settings.files().items(), 2):
         if path.resolve() == other_path.resolve():
             raise click.UsageError(f"{one} and {other} are both {path}")
