@@ -224,3 +224,9 @@ def test_a_column_of_which_the_model_knows_no_text_is_remarked_on(run, fitted, f
             run("predict", fitted, "new.csv").stderr.replace("xgreen", "xred").replace("xblue", "xred")
             == said
         )
+
+
+def test_a_fit_says_that_classes_look_alike(run, folder):
+    (folder / "new.csv").write_text((folder / "data.csv").read_text().replace("yes", "No"))
+    said = run("fit", "new.csv", "--target", "y", *FAST).stderr
+    assert said == "new.csv: target 'y': the classes 'No' and 'no' differ only in case or spaces\n"

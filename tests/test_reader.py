@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tadaboost.columns import features, recognise
-from tadaboost.outcome import labels, weights
+from tadaboost.outcome import alike, labels, weights
 from tadaboost.reader import DataError, Table, read_table
 
 
@@ -515,6 +515,16 @@ def test_every_value_of_a_few_is_a_class(cells, dtype):
     found = labels(table(y=cells), "y")
     assert found.dtype.kind == dtype
     assert [str(label) for label in found] == cells
+
+
+def test_classes_that_differ_only_in_case_or_spaces_are_remarked_on():
+    for cells, remark in (
+        (["No", "yes", "no", "x"], "the classes 'No' and 'no' differ only in case or spaces"),
+        (["a b", "ab", "b", "c"], "the classes 'a b' and 'ab' differ only in case or spaces"),
+        (["a", "b", "c", "d"], ""),
+        (["1", "2", "3", "4"], ""),
+    ):
+        assert alike(labels(table(y=cells), "y")) == remark
 
 
 def test_an_unknown_target_is_refused_with_the_closest_names():

@@ -392,6 +392,8 @@ def _fit(
         rows = outcome.weights(table, weight)
         table, rows = table.keep(rows > 0), rows[rows > 0]  # weight 0 is a row that is not there
     y = outcome.labels(table, name, positive)
+    if remark := outcome.alike(y):
+        click.echo(f"{table.name}: target {shown(name)}: {remark}", err=True)
     found = columns.recognise(table, apart={name, weight or name}, drop=drop)
     for remark in found.remarks:
         click.echo(remark, err=True)
