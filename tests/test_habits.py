@@ -185,6 +185,39 @@ def test_groups_that_can_be_read_once_only_are_refused():
         fit(interaction_cst=[(column for column in [0])])
 
 
+# Fits that are refused
+
+
+@pytest.mark.parametrize(
+    ("changed", "given", "match"),
+    [
+        (
+            {"n_estimators": 5},
+            {"X": X[:-1], "y": [0, 1] * 19 + [0]},
+            "^warm_start goes on with an earlier fit",
+        ),
+        ({"n_estimators": 2}, {}, "^n_estimators=2 is less than the 3 rounds"),
+        ({"n_estimators": 5, "t": 0.1}, {}, "^warm_start goes on with an earlier fit"),
+        ({"warm_start": False}, {"X_val": X[:, [0, 0]], "y_val": [0, 1] * 20}, "^X_val: X has 2 features"),
+        ({"warm_start": False, "max_bins": 1}, {}, "max_bins"),
+    ],
+    ids=["rows", "rounds", "temperature", "validation rows", "parameter"],
+)
+def test_a_fit_that_is_refused_leaves_the_model_of_the_one_before(changed, given, match):
+    model = fit(warm_start=True)
+    state = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    scores = model.decision_function(X)
+    model.set_params(**changed)
+    with pytest.raises(ValueError, match=match):
+        model.fit(**{"X": X, "y": [0, 1] * 20, **given})
+    assert {name: value for name, value in vars(model).items() if name.endswith("_")} == state
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+    assert (
+        model.set_params(warm_start=True, n_estimators=5, t=0.5, max_bins=255).fit(X, [0, 1] * 20).n_iter_
+        == 5
+    )
+
+
 # Scorers
 
 

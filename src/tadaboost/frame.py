@@ -114,8 +114,9 @@ def open_table(X: object) -> Table:
             "name; make a pandas, polars or pyarrow table of it first"
         )
     named = getattr(getattr(X, "dtype", None), "names", None)
-    if isinstance(X, dict) or named or (isinstance(X, list) and X and isinstance(X[0], dict)):
-        what = "a structured array" if named else f"a {type(X).__name__}" + " of dicts" * isinstance(X, list)
+    of_dicts = isinstance(X, list) and len(X) > 0 and isinstance(X[0], dict)
+    if named or of_dicts or (isinstance(X, dict) and not hasattr(X, "shape")):  # as a sparse matrix has
+        what = "a structured array" if named else "a list of dicts" if of_dicts else "a dict"
         raise TypeError(f"X is {what}; make a table of it, such as pandas.DataFrame(X)")
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind in "biuf":
