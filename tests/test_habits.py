@@ -5,6 +5,7 @@ import decimal
 import enum
 import fractions
 
+import narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -81,13 +82,15 @@ def test_a_factor_that_is_no_number_is_refused_by_its_class(factor, n_val):
     [
         ({"a": [1, 2]}, "a dict"),
         ([{"a": 1}, {"a": 2}], "a list of dicts"),
+        (narwhals.from_native(pd.DataFrame({"a": [1, 2]})), "a DataFrame of narwhals"),
+        (narwhals.from_native(pl.LazyFrame({"a": [1, 2]})), "a LazyFrame of narwhals"),
         (np.array([(1, 2.0)] * 2, dtype=[("a", int), ("b", float)]), "a structured array"),
     ],
-    ids=["dict", "list", "structured"],
+    ids=["dict", "list", "narwhals", "lazy", "structured"],
 )
 def test_what_holds_names_but_is_no_table_is_refused_with_advice(table, what):
     with pytest.raises(
-        TypeError, match=rf"^X is {what}; make a table of it, such as pandas\.DataFrame\(X\)$"
+        TypeError, match=rf"^X is {what}; (make a table of it, such as|pass what its to_native)"
     ):
         fit(table, [0, 1])
 
@@ -123,10 +126,11 @@ def test_a_fraction_is_the_same_level_in_floats_of_any_width(trained, asked, tmp
 
 
 def test_what_a_narrow_float_rounds_to_is_no_other_level():
-    whole = [2**24 + 1, 2049, 3, 4]
+    whole = [2**24 + 1, 2049, 3, 4096.3]
     model = fit(leveled(whole), [0, 1, 0, 1] * 20, categorical_features=[0], cat_smoothing=0.0)
     missing = model.decision_function([[np.nan, 0.0]])[0]
-    assert model.decision_function([[2.0**24, 0.0], [2048.0, 0.0]]).tolist() == [missing, missing]
+    asked = [[2.0**24, 0.0], [2048.0, 0.0], [4096.0, 0.0]]
+    assert model.decision_function(asked).tolist() == [missing] * 3
 
 
 class Colour(enum.StrEnum):

@@ -96,6 +96,8 @@ def open_table(X: object) -> Table:
     ValueError, TypeError
         As `sklearn.utils.check_array` (one dimension, no rows, no columns, sparse, complex), and for dates.
     """
+    if type(X).__module__.startswith("narwhals."):
+        raise TypeError(f"X is a {type(X).__name__} of narwhals; pass what its to_native() gives")
     if nw.dependencies.is_polars_lazyframe(X):
         raise TypeError("X is a lazy frame; call its collect() first")
     if nw.dependencies.is_into_dataframe(X):
