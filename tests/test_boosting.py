@@ -515,6 +515,12 @@ def test_a_thousand_rounds_neither_overflow_nor_leave_the_co_simplex():
     [
         (([[1.0, 1.0]], [1, 0], 0.5), r"^y\[1\] is 0\.0; labels must be -1 or 1$"),
         (([[1.0, np.nan]], [1, -1], 0.5), r"^H\[0, 1\] is nan; outputs must be finite$"),
+        (
+            (np.ma.array([[1.0, 1.0]], mask=[[0, 1]]), [1, -1], 0.5),
+            r"^H\[0, 1\] is nan; outputs must be finite$",
+        ),
+        (([[1.0, 1.0]], np.ma.array([1, -1], mask=[0, 1]), 0.5), r"^y\[1\] is nan; labels must be -1 or 1$"),
+        (([[1.0, 1j]], [1, -1], 0.5), r"^H holds complex numbers; take their real parts"),
         (([[1.0, 1.0]], [1, -1, 1], 0.5), r"^H must be \(rounds, rows\) and y \(rows,\)"),
         (([1.0, 1.0], [1, -1], 0.5), r"^H must be \(rounds, rows\) and y \(rows,\)"),
         (([[1.0, 1.0]], [1, -1], 2.0), r"^t must be finite and < 2, got 2\.0$"),

@@ -210,3 +210,23 @@ def test_a_target_of_several_values_has_a_class_each(run, folder, names):
     assert 0.5 < about["estimate"]["auc"]["mean"] <= 1
     assert 0 < about["estimate"]["log_loss"]["mean"] < np.log(3)
     run("fit", "three.csv", "--target", "y", *FAST[:2], "--folds", 0)
+
+
+def test_a_column_of_which_the_model_knows_no_text_is_remarked_on(run, fitted, folder):
+    content = (folder / "data.csv").read_text()
+    remark = (
+        "new.csv: column 'colour': none of its 60 cells, such as 'xred', is a text that data.tada was fitted"
+    )
+    for known, said in ((0, f"{remark} with; taken as missing\n"), (1, "")):
+        lines = content.replace(",blue", ",xblue").replace(",green", ",xgreen").replace(",red", ",xred")
+        (folder / "new.csv").write_text(lines.replace(",xred", ",red", known))
+        assert (
+            run("predict", fitted, "new.csv").stderr.replace("xgreen", "xred").replace("xblue", "xred")
+            == said
+        )
+
+
+def test_a_fit_says_that_classes_look_alike(run, folder):
+    (folder / "new.csv").write_text((folder / "data.csv").read_text().replace("yes", "No"))
+    said = run("fit", "new.csv", "--target", "y", *FAST).stderr
+    assert said == "new.csv: target 'y': the classes 'No' and 'no' differ only in case or spaces\n"

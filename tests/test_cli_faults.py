@@ -249,6 +249,8 @@ def test_rules_that_contradict_the_levels_of_the_model_are_one_line(run, fitted)
     forged(fitted, lambda table: table["columns"][0].update(kind="text"))
     line = error_line(run("predict", fitted, "data.csv", code=1))
     assert line.startswith("data.csv: column 'size' holds text")
+    forged(fitted, lambda table: [rule.update(kind="number") for rule in table["columns"][:2]])
+    assert "column 'colour', line 2:" in error_line(run("predict", fitted, "data.csv", code=1))
 
 
 def test_a_model_saved_from_python_is_refused_with_the_reason(run):
@@ -286,6 +288,8 @@ def test_a_line_end_in_a_name_does_not_break_the_one_line(run, folder):
         (("data.csv", "--target", "y", "--drop", "y"), "'y' is the target"),
         (("data.csv", "--target", "y", "--set", "leaf_ridge=1" + "0" * 400), "leaf_ridge is an integer"),
         (("data.csv", "--target", "y", "--model", "x", "--report", "x"), "--model and --report are both x"),
+        (("data.csv", "--target", "y", "--model", "-"), "--model -: standard output holds what is printed"),
+        (("data.csv", "--target", "y", "--report", "-"), "--report -: standard output holds what is printed"),
         (("data.csv", "--target", "y", "--model", "x", "--report", "./no/../x"), "--report are both x"),
     ],
 )

@@ -29,6 +29,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "old"]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs names of open files")
+def test_a_pipe_without_a_name_of_its_own_is_written_to(folder):
+    read, write = os.pipe()  # as in `--output >(gzip)` of a shell
+    try:
+        write_aside(Path(f"/dev/fd/{write}"), lambda path: path.write_text("all of it"))
+        assert os.read(read, 99) == b"all of it"
+    finally:
+        os.close(read)
+        os.close(write)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize(("option", "start"), [("--model", b"PK"), ("--report", b"<!")])
 def test_a_pipe_is_written_to_and_not_replaced(run, option, start):

@@ -361,3 +361,26 @@ def test_a_file_whose_classes_became_one_predicts_it_with_certainty(tmp_path, me
 def test_a_strange_description_is_refused(tmp_path, members, text):
     with pytest.raises(ModelFileError, match=r"^[^\n]*m\.tada: [^\n]*$"):
         load(write(tmp_path / "m.tada", members | {"model.json": text}))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"class": "TBlendClassifier"}, "the class cannot be right"),
+        ({"parameters": {"growth": "spiral"}}, r"The 'growth' parameter .*"),
+    ],
+    ids=["class", "value"],
+)
+def test_what_another_version_knows_may_be_no_damage(tmp_path, members, change, reason):
+    about = json.loads(members["model.json"])
+    change = change | {"parameters": about["parameters"] | change.get("parameters", {}), "version": "99.1"}
+    path = write(tmp_path / "m.tada", edited(members, **change))
+    wanted = rf"damaged model file \({reason}\), or tadaboost 99\.1, which wrote it, is needed$"
+    with pytest.raises(ModelFileError, match=wanted):
+        load(path)
+
+
+def test_a_path_below_a_file_is_named_as_it_was_given(tmp_path, model):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match=r"'[^']*/file/m\.tada'$"):
+        save(model, tmp_path / "file" / "m.tada")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import bz2
 import datetime
 import gzip
 import io
+import lzma
 import sys
 
 import numpy as np
@@ -9,7 +11,7 @@ import polars as pl
 import pytest
 
 from tadaboost.columns import features, recognise
-from tadaboost.outcome import labels, weights
+from tadaboost.outcome import alike, labels, weights
 from tadaboost.reader import DataError, Table, read_table
 
 
@@ -135,6 +137,11 @@ def test_parquet_keeps_its_types_and_counts_rows_from_one(tmp_path):
             r"^data\.csv: the gzip data is damaged or cut short$",
         ),
         (b"PAR1 and no more", r"^data\.csv: cannot be read as Parquet: "),
+        (lzma.compress(b"a,b\n1,2\n"), r"^data\.csv: is compressed by xz; save it as CSV \(plain or \.gz"),
+        (bz2.compress(b"a,b\n1,2\n"), r"^data\.csv: is compressed by bzip2; save it as CSV"),
+        (b"\x28\xb5\x2f\xfd\x04", r"^data\.csv: is compressed by zstd; save it as CSV"),
+        (b"PK\x03\x04\x14\x00", r"^data\.csv: is a zip archive or a spreadsheet; save it as CSV"),
+        ("a,b\n1,2\n".encode("utf-16"), r"^data\.csv: is text in UTF-16; save it as CSV"),
     ],
 )
 def test_a_bad_file_is_refused_by_name_and_line(written, content, message):
@@ -164,6 +171,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path):
     [
         (["1", "+2", "-3", ".5", "4.", "1e5", " 6 "], "number"),
         (["1", "NA", "n/a", "NaN", "null", "None", "?", "", "2"], "number"),
+        (["1", "<NA>", "\\N", "2"], "number"),
         (["00501", "10001", "10001"], "text"),
         (["0.05", "0", "-0.1"], "number"),
         (["true", "False", "TRUE"], "boolean"),
@@ -226,6 +234,55 @@ def test_dates_that_can_be_read_in_two_ways_and_decimal_commas_are_remarked_on()
     assert len(remarks) == 2
     assert "column 'day': dates like 03/04/2020 can be read in two ways" in remarks[0]
     assert "column 'size': cells such as '1,5' look like numbers with a decimal comma" in remarks[1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "remark"),
+    [
+        (
+            ["5%", "10%"] * 2,
+            "cells such as '5%' look like numbers with signs or separators and are taken as text",
+        ),
+        (["$1.50", "-$2"], "cells such as '$1.50' look like numbers with signs or separators"),
+        (["1,234", "56,789,012", "7"], "cells such as '1,234' look like numbers with signs or separators"),
+        (["\N{MINUS SIGN}5", "5"], "cells such as '\N{MINUS SIGN}5' look like numbers with signs"),
+        (
+            [*range(30), *["#DIV/0!"] * 5],
+            "270 of 315 cells are numbers, but others such as '#DIV/0!' are not, so all are taken as text; "
+            "leave missing cells empty",
+        ),
+        (
+            ["01/02/20", "31/12/19"],
+            "cells such as '01/02/20' look like dates, but not all are in one form that",
+        ),
+        (
+            ["2020-01-31", "31.1.2020"],
+            "cells such as '2020-01-31' look like dates, but not all are in one form",
+        ),
+        (
+            ["2020-01-31 10:00 PM"] * 2 + ["x"],
+            "cells such as '2020-01-31 10:00 PM' look like dates, but not all",
+        ),
+    ],
+)
+def test_text_that_people_read_as_numbers_or_dates_is_remarked_on(cells, remark):
+    (found,) = recognise(table(x=cells * 9, y=range(9 * len(cells))), apart=()).remarks
+    assert found.startswith(f"data.csv: column 'x': {remark}")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["00501", "10001", "10002"],
+        ["S", "M", "L", "40", "42"],
+        ["1.2.3", "1.2.4"],
+        ["123-45-6789", "987-65-4321"],
+        ["a, b", "c (d)"],
+        ["-", "+"],
+    ],
+)
+def test_codes_and_words_are_not_remarked_on(cells):
+    assert recognise(table(x=cells * 30, y=range(30 * len(cells))), apart=()).remarks == []
 
 
 def test_a_text_column_with_nearly_a_level_a_row_is_remarked_on():
@@ -350,8 +407,10 @@ def test_columns_are_matched_by_name_in_the_order_of_the_model_and_others_ignore
 
 
 def test_a_word_that_is_neither_yes_nor_no_is_missing_and_remarked_on():
-    frame, remarks = features(table(flag=["TRUE", "perhaps", "0"]), [{"name": "flag", "kind": "boolean"}])
-    assert frame["flag"].to_list() == [1.0, None, 0.0]
+    frame, remarks = features(
+        table(flag=["TRUE", "perhaps", "0", "1.0"]), [{"name": "flag", "kind": "boolean"}]
+    )
+    assert frame["flag"].to_list() == [1.0, None, 0.0, 1.0]
     assert remarks == [
         "data.csv: column 'flag': 1 cells such as 'perhaps' are neither yes nor no; taken as missing"
     ]
@@ -456,6 +515,16 @@ def test_every_value_of_a_few_is_a_class(cells, dtype):
     found = labels(table(y=cells), "y")
     assert found.dtype.kind == dtype
     assert [str(label) for label in found] == cells
+
+
+def test_classes_that_differ_only_in_case_or_spaces_are_remarked_on():
+    for cells, remark in (
+        (["No", "yes", "no", "x"], "the classes 'No' and 'no' differ only in case or spaces"),
+        (["a b", "ab", "b", "c"], "the classes 'a b' and 'ab' differ only in case or spaces"),
+        (["a", "b", "c", "d"], ""),
+        (["1", "2", "3", "4"], ""),
+    ):
+        assert alike(labels(table(y=cells), "y")) == remark
 
 
 def test_an_unknown_target_is_refused_with_the_closest_names():

@@ -26,8 +26,9 @@ def write_aside(path: Path, write: Callable[[Path], object]) -> None:
     DataError
         If the file cannot be written.
     """
-    path = path.resolve()  # a link stays a link
     direct = path.exists() and not path.is_file()
+    if not direct:  # the link /dev/stdout leads to no path where it is a pipe
+        path = path.resolve()  # a link stays a link
     aside = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         write(aside)

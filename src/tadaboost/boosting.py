@@ -448,11 +448,11 @@ def check_rule(t: float, leveraging: str, margin: float) -> None:
 
 
 def _checked(H: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array, Array]:
-    outputs, labels = np.asarray(H, np.float64), np.asarray(y, np.float64)
+    outputs, labels = _real("H", H), _real("y", y)
     if outputs.ndim != 2 or labels.ndim != 1 or outputs.shape[1] != len(labels) or len(labels) == 0:
         shapes = f"{outputs.shape} and {labels.shape}"
         raise ValueError(f"H must be (rounds, rows) and y (rows,) with a row at least, got shapes {shapes}")
-    weight = np.ones_like(labels) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    weight = np.ones_like(labels) if sample_weight is None else _real("sample_weight", sample_weight)
     if weight.shape != labels.shape:
         raise ValueError(f"sample_weight must be as long as y ({len(labels)}), got shape {weight.shape}")
     for i in np.flatnonzero(~np.isin(labels, (-1.0, 1.0)))[:1]:
@@ -464,3 +464,12 @@ def _checked(H: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tup
     if not np.any(weight > 0):
         raise ValueError("sample_weight must have a weight > 0")
     return outputs, labels, weight
+
+
+def _real(name: str, values: ArrayLike) -> Array:
+    if isinstance(values, np.ma.MaskedArray):  # whose values np.asarray would uncover
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} holds complex numbers; take their real parts if these are meant")
+    return array.astype(np.float64, copy=False)

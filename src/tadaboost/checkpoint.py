@@ -144,7 +144,7 @@ class Checkpoint:
             warnings.warn(
                 f"checkpoint {self._shown} cannot be written: {error.strerror}; the fit goes on without",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         took = time.monotonic() - began
         self._due = began + took + max(INTERVAL, took / SHARE)

@@ -100,6 +100,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         A round counts as better when it beats the best one by more than this.
     scoring : "loss", name of a scorer of scikit-learn, or callable(estimator, X, y), default="loss"
         What is watched; "loss" is the mean tempered exponential loss (15), and its mean over the classes.
+        A callable gets `sample_weight`, too, where rows have weights, and may ask about that X only.
     class_weight : dict, "balanced" or None, default=None
         Factor of each class on `sample_weight`. "balanced" counts rows by their weight.
     warm_start : bool, default=False
@@ -323,21 +324,33 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
         given["sample_weight_val"] = sample_weight_val
         given = {name: value for name, value in given.items() if value is not None}
-        checkpoint = warmstart.open_checkpoint(self)
-        earlier = warmstart.earlier_rounds(self)
-        if earlier is None:
-            self._seed = warmstart.choose_seed(self, None if checkpoint is None else checkpoint.seed)
-        fraction = self.validation_fraction if self.early_stopping else None
-        train, held_out = part(X, y, **given, fraction=fraction, seed=self._seed)
-        run = self._start(*train)
-        watch = self._watch(train, held_out)
-        if checkpoint is not None:
-            earlier = checkpoint.go_on(earlier, train, held_out)
-        if earlier is not None:
-            warmstart.resume(run, self, earlier)
-        fitted = partial(self._attributes, run, watch)  # lazy: for a callback that asks, and at the end
+        before = dict(vars(self))
+        try:
+            checkpoint = warmstart.open_checkpoint(self)
+            earlier = warmstart.earlier_rounds(self)
+            if earlier is None:
+                self._seed = warmstart.choose_seed(self, None if checkpoint is None else checkpoint.seed)
+            fraction = self.validation_fraction if self.early_stopping else None
+            train, held_out = part(X, y, **given, fraction=fraction, seed=self._seed)
+            run = self._start(*train)
+            watch = self._watch(train, held_out)
+            if checkpoint is not None:
+                earlier = checkpoint.go_on(earlier, train, held_out)
+            if earlier is not None:
+                warmstart.resume(run, self, earlier)
+            fitted = self._boost(run, watch, checkpoint, {"X": X, "y": y, "metadata": given or None})
+        except Exception:  # what is refused, such as a warm start with other rows, costs no earlier fit
+            self._forget()
+            self.__dict__.update(before)
+            raise
+        self.__dict__.update(fitted)
+        if self.trees_:
+            self._forests()
+        return self
 
-        about = {"X": X, "y": y, "metadata": given or None}
+    def _boost(self, run: Any, watch: Watch, checkpoint: Any, about: dict[str, Any]) -> dict[str, Any]:
+        """Do the rounds, and give what the fitted model is."""
+        fitted = partial(self._attributes, run, watch)  # lazy: for a callback that asks, and at the end
         progress = self._init_callback_context(max_subtasks=self.n_estimators)
         progress.call_on_fit_task_begin(estimator=self, **about)
         # A task that nobody hears of is kept until the end, and costs a twentieth of a small round.
@@ -354,12 +367,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             if checkpoint is not None:
                 checkpoint.keep(run, fitted)
         progress.call_on_fit_task_end(estimator=self, **about, reconstruction_attributes=fitted)
-
-        for name, value in fitted().items():
-            setattr(self, name, value)
-        if self.trees_:
-            self._forests()
-        return self
+        return fitted()
 
     def _runs(
         self,

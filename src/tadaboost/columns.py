@@ -10,7 +10,8 @@ written. Kinds:
   the days since 1970-01-01 (UTC where the cells carry an offset), with the time as a fraction.
 * `text`: anything else; the feature is categorical.
 
-Missing is a cell that is empty, NA, N/A, #N/A, NaN, null, None or ?, in any case and with spaces around it.
+Missing is a cell that is empty, NA, N/A, #N/A, <NA>, NaN, null, None, ? or the backslash with N of databases,
+in any case and with spaces around it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from tadaboost.reader import DataError, Table, shown
 
 Rule = dict[str, Any]
 
-_MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?")
+_MISSING = ("", "na", "n/a", "#n/a", "<na>", "\\n", "nan", "null", "none", "?")
 _PAIRS = ({"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"})
 # What a boolean column may hold at prediction: the file of another program may write the same thing its own
 # way.
-_FALSE, _TRUE = ("0", "false", "no", "f", "n"), ("1", "true", "yes", "t", "y")
+_FALSE, _TRUE = ("0", "0.0", "false", "no", "f", "n"), ("1", "1.0", "true", "yes", "t", "y")
 # A column is a damaged column of numbers (or dates), not one of text, when it has at least so many of them
 # and they are at least this share of its cells.
 _ENOUGH, _NEARLY_ALL = 20, 0.95
@@ -49,6 +50,11 @@ _DATE_FORMS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     (r"^\d{1,2}/\d{1,2}/\d{4}", (("%d/%m/%Y",), ("%m/%d/%Y",))),
 )
 _ISO = ("%Y-%m-%d",)
+# Cells of text that people read as dates, in these forms or in others.
+_LIKE_DATE = (
+    r"^(\d{1,2}[-/ ](\d{1,2}|[A-Za-z]{3,9})[-/ ](\d{2}|\d{4})|\d{4}[-/ ]\d{1,2}[-/ ]\d{1,2}"
+    r"|\d{1,2}\.\d{1,2}\.\d{2,4})\b"
+)
 _MICROSECONDS_A_DAY = 86_400_000_000
 
 
@@ -287,13 +293,65 @@ def _kind_of_text(table: Table, name: str, cells: pl.Series, remarks: list[str])
         _refuse_damaged(table, name, cells, _days(cells, _with_times(best)), "dates")
     if number.any():
         _refuse_damaged(table, name, cells, cells.cast(pl.Float64, strict=False), "numbers")
-    comma = present.str.contains(r"^[+-]?\d+,\d+$")
-    if comma.any() and (comma | number).sum() >= _NEARLY_ALL * present.len():
-        remarks.append(
-            f"{table.name}: column {shown(name)}: cells such as {shown(present.filter(comma)[0])} look "
-            "like numbers with a decimal comma and are taken as text; write them with a point"
-        )
+    puzzle = _puzzle(present, number)
+    if puzzle:
+        remarks.append(f"{table.name}: column {shown(name)}: {puzzle}")
     return {"kind": "text"}
+
+
+def _puzzle(present: pl.Series, number: pl.Series) -> str:
+    """Say what cells that are taken as text look like, or ""."""
+
+    def such(like: pl.Series, share: float, what: str) -> str:
+        """Give the remark if this share of the cells are numbers or `like`, and some are."""
+        found = like.any() and (like | number).sum() >= share * present.len()
+        return f"cells such as {shown(present.filter(like)[0])} look like {what}" if found else ""
+
+    comma = present.str.contains(r"^[+-]?\d+,\d+$")
+    thousands = present.str.contains(r"^[+-]?\d{1,3}(,\d{3})+$")
+    bare = present.str.replace_all(r"[\s%$€£¥,'()]", "").str.replace("\N{MINUS SIGN}", "-", literal=True)
+    marked = is_number(bare) & ~number
+    share = number.sum() / present.len()
+    if number.sum() >= _ENOUGH and share >= 0.5 and not marked.any():
+        other = shown(present.filter(~number)[0])
+        return (
+            f"{number.sum()} of {present.len()} cells are numbers, but others such as "
+            f"{other} are not, so all are taken as text; leave missing cells empty"
+        )
+    text = "and are taken as text; write them"
+    dates = present.str.contains(_LIKE_DATE) & ~number
+    return (
+        such(comma & ~thousands, _NEARLY_ALL, f"numbers with a decimal comma {text} with a point")
+        or such(marked, _NEARLY_ALL, f"numbers with signs or separators {text} as 1234.5")
+        or such(dates, 0.5, f"dates, but not all are in one form that is known, {text} as 2020-12-31")
+    )
+
+
+def unknown_levels(X: pl.DataFrame, schema: Sequence[Any], table: Table, model: str) -> list[str]:
+    """Remark on columns of text of which `model`, fitted with the levels of `schema`, knows not one cell.
+
+    Parameters
+    ----------
+    X : polars.DataFrame
+        The features of the table.
+    schema : sequence of list or None
+        The levels of each column.
+    table : Table
+    model : str
+
+    Returns
+    -------
+    list of str
+    """
+    remarks = []
+    for series, levels in zip(X.iter_columns(), schema, strict=True):
+        cells = series.drop_nulls()
+        if levels and len(cells) and set(levels).isdisjoint(cells.unique().to_list()):
+            remarks.append(
+                f"{table.name}: column {shown(series.name)}: none of its {len(cells)} cells, such as "
+                f"{shown(cells[0])}, is a text that {model} was fitted with; taken as missing"
+            )
+    return remarks
 
 
 def _apply(table: Table, rule: Rule, cells: pl.Series, model: str) -> pl.Series:

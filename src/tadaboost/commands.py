@@ -234,6 +234,7 @@ def predict(model_path: str, data: str, output: str | None, proba: bool) -> None
         model = _load(model_path)
         table = read_table(data)
         X, remarks = columns.features(table, model.table_["columns"], model=Path(model_path).name)
+        remarks += columns.unknown_levels(X, model._schema, table, Path(model_path).name)
         for remark in remarks:
             click.echo(remark, err=True)
         with _data_errors(table.name):
@@ -301,6 +302,9 @@ def _settings(
     settings = Settings(
         parameters, folds, seed, Path(model or f"{stem}.tada"), Path(report or f"{stem}.html"), as_json
     )
+    for option, path in settings.files().items():
+        if str(path) == "-":
+            raise click.UsageError(f"{option} -: standard output holds what is printed; name a file")
     for (one, path), (other, other_path) in itertools.combinations(settings.files().items(), 2):
         if path.resolve() == other_path.resolve():
             raise click.UsageError(f"{one} and {other} are both {path}")
@@ -388,6 +392,8 @@ def _fit(
         rows = outcome.weights(table, weight)
         table, rows = table.keep(rows > 0), rows[rows > 0]  # weight 0 is a row that is not there
     y = outcome.labels(table, name, positive)
+    if remark := outcome.alike(y):
+        click.echo(f"{table.name}: target {shown(name)}: {remark}", err=True)
     found = columns.recognise(table, apart={name, weight or name}, drop=drop)
     for remark in found.remarks:
         click.echo(remark, err=True)

@@ -10,7 +10,7 @@ node asks about the columns of those groups that hold everything asked about abo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -137,7 +137,8 @@ def groups(interaction_cst: Any, names: Sequence[str] | None, n_columns: int) ->
         listed = interaction_cst
     found = []
     for group in listed:
-        if isinstance(group, str) or not isinstance(group, Iterable):
+        # What can be read once only would be empty in the next fit.
+        if isinstance(group, str | Iterator) or not isinstance(group, Iterable):
             raise ValueError(
                 f"interaction_cst holds {group!r}; it must hold lists, tuples or sets of columns"
             )

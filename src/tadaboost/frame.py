@@ -4,8 +4,8 @@
 A `Schema` is a list with an entry a column: None for a column of numbers, else the list of the column's
 levels (strings, numbers or booleans). A level's code is its place in that list, so levels are remembered by
 value: neither the order of a pandas Categorical's categories nor the physical codes of a file matter later.
-In the matrix a categorical column holds codes as floats; NaN is missing, and so is a level that training
-never saw.
+A fraction such as .1 is one level in floats of any width. In the matrix a categorical column holds codes as
+floats; NaN is missing, and so is a level that training never saw.
 
 Data frames are read through narwhals alone, but for one method of pandas columns, so none of them is imported
 here. Rows in error messages count from 0.
@@ -96,6 +96,8 @@ def open_table(X: object) -> Table:
     ValueError, TypeError
         As `sklearn.utils.check_array` (one dimension, no rows, no columns, sparse, complex), and for dates.
     """
+    if type(X).__module__.startswith("narwhals."):
+        raise TypeError(f"X is a {type(X).__name__} of narwhals; pass what its to_native() gives")
     if nw.dependencies.is_polars_lazyframe(X):
         raise TypeError("X is a lazy frame; call its collect() first")
     if nw.dependencies.is_into_dataframe(X):
@@ -113,6 +115,11 @@ def open_table(X: object) -> Table:
             f"X is a {kind.__name__} of {kind.__module__.partition('.')[0]}, whose columns cannot be read by "
             "name; make a pandas, polars or pyarrow table of it first"
         )
+    named = getattr(getattr(X, "dtype", None), "names", None)
+    of_dicts = isinstance(X, list) and len(X) > 0 and isinstance(X[0], dict)
+    if named or of_dicts or (isinstance(X, dict) and not hasattr(X, "shape")):  # as a sparse matrix has
+        what = "a structured array" if named else "a list of dicts" if of_dicts else "a dict"
+        raise TypeError(f"X is {what}; make a table of it, such as pandas.DataFrame(X)")
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind in "biuf":
             X = np.ma.filled(X.astype(np.float64), np.nan)
@@ -191,6 +198,15 @@ def learn_schema(
             "or a list of names, indices or booleans"
         )
     native = table if isinstance(table, np.ndarray) else table.to_native()
+    index = getattr(categorical_features, "index", None)  # a method of lists, the names of a pandas Series
+    if index is not None and not callable(index) and np.asarray(categorical_features).dtype == bool:
+        labels = list(index)
+        columns = list(getattr(native, "columns", ()))
+        if labels != columns and any(isinstance(label, str) for label in labels):
+            raise ValueError(
+                "categorical_features is a mask in a Series whose names are not the columns in their "
+                "order; take the names that are True: list(mask[mask].index)"
+            )
     chosen = _check_categorical_features(native, categorical_features)
     if chosen is None:
         chosen = np.zeros(table.shape[1], bool)
@@ -297,6 +313,8 @@ def _cells(label: str, column: Column) -> _Cells:
     kind_of = {cell_type: _kind(cell_type) for cell_type in set(map(type, values))}
     if "number" in kind_of.values():  # NaN is missing, among text too, where pandas puts it
         values = [None if kind_of[type(v)] == "number" and v != v else v for v in values]
+        if np.longdouble in kind_of:  # which Python lacks, so that no level could be equal
+            values = [float(v) if isinstance(v, np.longdouble) else v for v in values]
         kind_of = {cell_type: _kind(cell_type) for cell_type in set(map(type, values))}
     cells = _Cells(values, row_values, kind_of)
     if "bad" in cells.kinds:
@@ -311,6 +329,8 @@ def _cells(label: str, column: Column) -> _Cells:
 def _factorised(column: Column) -> tuple[list[Any], NDArray[np.intp] | None]:
     """Give distinct values and the place of each cell among them where pandas finds them fast, else all."""
     if isinstance(column, np.ndarray):
+        if column.dtype.char == "g":  # Python has no such number
+            column = column.astype(np.float64)
         return column.tolist(), None
     native = column.to_native()
     has_it = column.dtype in (nw.String, nw.Categorical, nw.Enum) and hasattr(native, "factorize")
@@ -350,15 +370,52 @@ def _levels(label: str, column: Column, present: NDArray[np.bool_] | None) -> li
     """List the distinct values of a column in the order of their codes."""
     cells = _cells(label, column)
     met = cells.met(present)
-    if any(isinstance(v, decimal.Decimal) for v in met):
-        raise TypeError(f"{label} holds decimals as categories; convert them to text or float")
-    known = [v for v in met if cells.kind_of[type(v)] != "missing"]
-    plain: list[Level] = [v.item() if isinstance(v, np.generic) else v for v in known]
+    narrow = _narrow(column)
+    plain = [
+        _level(label, narrow(v) if narrow and isinstance(v, float) else v)
+        for v in met
+        if cells.kind_of[type(v)] != "missing"
+    ]
     own_order = getattr(column.dtype, "categories", None)  # of an Enum or an ordered Categorical
     if own_order is not None:
         place = {value: i for i, value in enumerate(own_order)}
         return sorted(plain, key=lambda v: place[v])
     return sorted(plain, key=lambda v: (isinstance(v, str), v))
+
+
+def _narrow(column: Column) -> Any:
+    """Give numpy's type of a column of floats shorter than Python's, or None."""
+    if not isinstance(column, np.ndarray):
+        return np.float32 if column.dtype == nw.Float32 else None
+    return column.dtype.type if column.dtype.kind == "f" and column.dtype.itemsize < 8 else None
+
+
+def _level(label: str, value: Any) -> Level:
+    """Give a level as a type that a file can hold; of a short float, the number that it was rounded from."""
+    if isinstance(value, np.float32 | np.float16):
+        written = float(str(value))
+        return written if type(value)(written) == value else float(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    for kind, plain in ((str, str.__str__), (numbers.Integral, int), (float | np.floating, float)):
+        if isinstance(value, kind):
+            return plain(value)
+    raise TypeError(
+        f"{label} holds a {type(value).__name__} as a category; convert such cells to text or float"
+    )
+
+
+def _code_of(levels: list[Level]) -> dict[Any, float]:
+    """Give the code of each level, and of a fraction such as .1 by its value in narrower floats, too."""
+    code_of = _CodeOf((level, float(code)) for code, level in enumerate(levels))
+    fractions = [level for level in levels if isinstance(level, float) and not level.is_integer()]
+    for narrow in (np.float32, np.float16):
+        with np.errstate(over="ignore"):
+            values = np.array(fractions).astype(narrow).tolist()
+        for level, value in zip(fractions, values, strict=True):
+            if not value.is_integer():
+                code_of.setdefault(value, code_of[level])
+    return code_of
 
 
 class _CodeOf(dict[Any, float]):
@@ -380,7 +437,7 @@ def _codes(label: str, column: Column, levels: list[Level]) -> NDArray[np.float6
         )
     for infinity in {np.inf, -np.inf} & set(cells.values):
         raise ValueError(_infinite(label, cells.first_equal(infinity)))
-    return cells.map(_CodeOf((level, float(code)) for code, level in enumerate(levels)))
+    return cells.map(_code_of(levels))
 
 
 def code(label: str, value: object, levels: list[Level]) -> float:

@@ -92,6 +92,17 @@ def labels(table: Table, name: str, positive: str | None = None, *, two: bool = 
     return np.array(cells.to_list(), dtype=np.str_)
 
 
+def alike(y: NDArray[np.generic]) -> str:
+    """Say which of the classes of `labels` differ only in case or in the spaces within, or ""."""
+    found: dict[str, str] = {}
+    for label in np.unique(y).tolist() if y.dtype.kind == "U" else ():
+        key = "".join(label.casefold().split())
+        if key in found:
+            return f"the classes {shown(found[key])} and {shown(label)} differ only in case or spaces"
+        found[key] = label
+    return ""
+
+
 def weights(table: Table, name: str) -> NDArray[np.float64]:
     """Read the multiplicities of the rows; DataError for a missing, negative or otherwise bad cell."""
     cells = _cells(table, name, "the weights")

@@ -13,6 +13,7 @@ width, little-endian; the same model gives the same bytes. `FORMAT` grows when a
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
@@ -144,15 +145,26 @@ def read(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
         content = head + file.read() if head == _ZIP_MAGIC else b""
     if not content:
         raise ModelFileError(f"{os.fspath(path)}: not a tadaboost model")
+    about: dict[str, Any] = {}
     try:
         members = _members(content)
         about = _about(members)
         return _model(members, about), about
     except _Damage as damage:
-        raise ModelFileError(f"{os.fspath(path)}: {damage}") from None
+        reason = str(damage)
     except _UNREADABLE as error:
-        reason = str(error).split("\n")[0][:120]  # zipfile quotes whatever stands where a name should be
-        raise ModelFileError(f"{os.fspath(path)}: damaged model file ({reason})") from None
+        # zipfile quotes whatever stands where a name should be
+        reason = (
+            f"damaged model file ({str(error).splitlines()[0][:120]})" if str(error) else "damaged model file"
+        )
+    version = str(about.get("version", tadaboost.__version__))
+    if (
+        version != tadaboost.__version__
+        and re.fullmatch(r"[\w.+-]{1,20}", version)
+        and "upgrade" not in reason
+    ):
+        reason = f"{reason}, or tadaboost {version}, which wrote it, is needed"
+    raise ModelFileError(f"{os.fspath(path)}: {reason}")
 
 
 # Writing
@@ -169,7 +181,8 @@ def write(content: bytes, path: Path, aside: Path) -> None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # the path that was asked for
     finally:
-        aside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # which would hide the one above
+            aside.unlink(missing_ok=True)
 
 
 def content_of(model: Any, **more: Any) -> bytes:

@@ -28,6 +28,18 @@ class DataError(ValueError):
     """A fault of the data; the text is one line that names file, column and row, and says what to do."""
 
 
+# What people bring in place of CSV, by the bytes with which it begins.
+_OTHER_KINDS = (
+    (rb"\xfd7zXZ\0", "compressed by xz"),
+    (rb"BZh[1-9]1AY&SY", "compressed by bzip2"),
+    (rb"\x28\xb5\x2f\xfd", "compressed by zstd"),
+    (rb"PK\x03\x04|\xd0\xcf\x11\xe0", "a zip archive or a spreadsheet"),
+    (rb"ARROW1|FEA1", "a Feather file"),
+    (rb"SQLite format 3", "a database"),
+    (rb"\xff\xfe|\xfe\xff", "text in UTF-16"),
+)
+
+
 @dataclass(frozen=True)
 class Table:
     """The cells of a file.
@@ -133,6 +145,9 @@ def _parquet(raw: bytes, name: str) -> Table:
 
 
 def _csv(raw: bytes, name: str) -> Table:
+    for beginning, kind in _OTHER_KINDS:
+        if re.match(beginning, raw):
+            raise DataError(f"{name}: is {kind}; save it as CSV (plain or .gz, UTF-8) or Parquet")
     text = _text(raw, name)
     # Blank lines before the header would be taken for it, yet they count as lines.
     skipped = text[: len(text) - len(text.lstrip("\r\n"))].count("\n")

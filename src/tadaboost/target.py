@@ -15,6 +15,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
@@ -31,7 +32,10 @@ def _in_one_line(check: Callable[..., NDArray[Any]], values: Any, **settings: An
     try:
         return check(values, **settings)
     except (ValueError, TypeError) as error:
-        raise type(error)(" ".join(str(error).split())) from None
+        text = " ".join(str(error).split())
+        if len(text) > 320:  # it prints the data; its advice comes last
+            text = f"{text[:100]} ... {text[-210:]}"
+        raise type(error)(text) from None
 
 
 def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
@@ -42,9 +46,8 @@ def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
         y = np.array(y, dtype=object)  # else numpy makes text of all of them, of NaN too
     if isinstance(y, np.ndarray) and y.dtype.kind == "T":
         y = y.astype(object)  # numpy's text of any length, which scikit-learn does not know
-    if nw.dependencies.is_into_series(
-        y
-    ):  # by narwhals, because scikit-learn turns nullable integers to floats
+    y = _as_series(y)
+    if nw.dependencies.is_into_series(y):
         series: nw.Series[Any] = nw.from_native(y, series_only=True)
         if series.null_count():
             raise ValueError(_no_label(name, series.is_null().to_list().index(True)))
@@ -59,6 +62,11 @@ def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
             labels = np.array(labels.tolist())  # one type if they have one, as 0, 1 and True, False do
         else:
             _refuse_mixed(labels, name)
+            if not isinstance(labels[0], str):
+                raise ValueError(
+                    f"Unknown label type: {name}[0] is of type {type(labels[0]).__name__}; labels are text, "
+                    f"booleans, or numbers that numpy holds, such as those of {name}.astype(str)"
+                )
     elif labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.argmin(np.isfinite(labels)))
         raise ValueError(f"{name}[{i}] is {labels[i]}; every row needs a label that is finite")
@@ -69,6 +77,23 @@ def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
     with np.errstate(invalid="ignore"):  # it casts labels to integers, which 1e300 is too large for
         check_classification_targets(labels)
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
+
+
+def _as_series(y: Any) -> Any:
+    """Make a series of what scikit-learn would turn to floats where integers are nullable."""
+    pandas = nw.dependencies.get_pandas()
+    if pandas is not None and isinstance(y, pandas.Index | pandas.api.extensions.ExtensionArray):
+        return pandas.Series(y)
+    if nw.dependencies.is_into_dataframe(y):
+        table: nw.DataFrame[Any] = nw.from_native(y, eager_only=True)
+        if table.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; take its column, y[name]",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+            return next(table.iter_columns()).to_native()
+    return y
 
 
 def _refuse_mixed(labels: NDArray[Any], name: str) -> None:
@@ -96,9 +121,7 @@ def weigh(
     if class_weight is not None:
         present = weight > 0
         classes, index = np.unique(labels[present], return_inverse=True)
-        factor = compute_class_weight(
-            class_weight, classes=classes, y=labels[present], sample_weight=weight[present]
-        )
+        factor = _factors(class_weight, classes, labels[present], weight[present])
         if not (np.isfinite(factor).all() and (factor >= 0).all()):
             raise ValueError(
                 f"class_weight gives the factors {factor.tolist()}; they must be finite and >= 0"
@@ -107,6 +130,17 @@ def weigh(
             weight[present] *= factor[index]
         _refuse_bad_weights(weight, f"{name} times class_weight")
     return weight
+
+
+def _factors(class_weight: Any, classes: NDArray[Any], labels: NDArray[Any], weight: Floats) -> Floats:
+    """Give the factor of each class."""
+    for label, factor in class_weight.items() if isinstance(class_weight, dict) else ():
+        if not isinstance(factor, Real) or (isinstance(factor, int) and factor >= 2**1023):
+            raise ValueError(
+                f"class_weight is {factor!r:.40} for the class {label!r}; it must be a finite number >= 0"
+            )
+    factors: Floats = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=weight)
+    return factors
 
 
 def mean_over_rows(values: NDArray[Any], weight: Floats | None) -> Any:
@@ -148,9 +182,7 @@ def weigh_others(
     if class_weight == "balanced":
         counted = _check_weights(weight, len(labels), "sample_weight")
         classes = np.unique(labels[counted > 0])
-        factor = compute_class_weight(
-            class_weight, classes=classes, y=labels[counted > 0], sample_weight=counted[counted > 0]
-        )
+        factor = _factors(class_weight, classes, labels[counted > 0], counted[counted > 0])
         class_weight = dict(zip(classes.tolist(), factor.tolist(), strict=True))
     if class_weight is not None:
         class_weight = {label: f for label, f in class_weight.items() if (rows == label).any()}

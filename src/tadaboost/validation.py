@@ -111,7 +111,10 @@ def part(
         if y_val is None:
             raise ValueError("X_val is given but y_val is not; the validation rows need labels")
         labels = target.check_labels(y_val, "y_val")
-        check_consistent_length(frame.open_table(X_val), labels)
+        try:
+            check_consistent_length(frame.open_table(X_val), labels)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"X_val: {error}") from None
         return train, Rows(X_val, labels, sample_weight_val)
     if y_val is not None or sample_weight_val is not None:
         raise ValueError("y_val and sample_weight_val are about the rows of X_val, which is not given")
@@ -236,10 +239,24 @@ class Watch:
         if self._held_out:
             loss = losses.tempered_exp_loss(self._sign * self._score, self._model._temperature)
             self.losses.append(target.mean_over_rows(np.minimum(loss, _MOST_LOSS), self._rows.weight))
-        if self._scorer is None:
+        if self._scorer is None or not self._stops:
             return float(self.losses[-1].mean())
-        weight = {} if self._rows.weight is None else {"sample_weight": self._rows.weight}
-        return -float(self._scorer(_Snapshot(self._model, self._score), *self._rows[:2], **weight))
+        return -self._scored(self._rows)
+
+    def _scored(self, rows: Rows) -> float:
+        weight = {} if rows.weight is None else {"sample_weight": rows.weight}
+        about = f"scoring={self._model.scoring!r}"
+        try:
+            score = float(self._scorer(_Snapshot(self._model, rows.X, self._score), rows.X, rows.y, **weight))
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{about}: {' '.join(str(error).split())}") from error
+        if math.isnan(score):  # which no round would be better than
+            raise ValueError(
+                f"{about} gives NaN, as where the validation rows lack a class; pass other rows in X_val and "
+                "y_val, or take scoring='loss'"
+            )
+        return score
 
     def _add(self, latest: Sequence[tuple[Any, float | Floats]]) -> None:
         clip_at = self._model._clip_at
@@ -255,12 +272,14 @@ class Watch:
 class _Snapshot(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The model after the rounds so far, for scorers: it knows the scores of the one table they ask about."""
 
-    def __init__(self, model: Any, score: Floats) -> None:
-        self.model, self.score = model, score
+    def __init__(self, model: Any, rows: Any, scores: Floats) -> None:
+        self.model, self.rows, self.scores = model, rows, scores
         self.classes_ = model.classes_
 
     def decision_function(self, X: Any) -> Floats:
-        return self.score[:, 0] if self.score.shape[1] == 1 else self.score
+        if X is not self.rows:
+            raise ValueError("a scorer may ask about the X that it is given, as it is, and no other rows")
+        return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
 
     def predict_proba(self, X: Any) -> Floats:
         proba: Floats = self.model._probabilities(self.decision_function(X))
