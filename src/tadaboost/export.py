@@ -59,8 +59,8 @@ def to_onnx(model: TemperedClassifier) -> Any:
     Input "X", double, shape (rows, columns), see `matrix`; outputs "label", "probabilities" (rows, classes)
     and "score" (rows), or (rows, classes) for more than two classes. Thresholds, leaves and sums are those of
     the model, in double and in its order: scores are the same bits. Probabilities are equal to 1e-14 from
-    t = -1 on; below, the last digit of a score may decide more. Running it takes rows x trees x 8 bytes. Names
-    of columns, their levels and the temperature are in the metadata.
+    t = -1 on; below, the last digit of a score may decide more. Running it takes rows x trees x 8 bytes.
+    Names of columns, their levels and the temperature are in the metadata.
 
     Parameters
     ----------
