@@ -46,7 +46,8 @@ def check_labels(y: Any, name: str = "y") -> NDArray[Any]:
         y = np.array(y, dtype=object)  # else numpy makes text of all of them, of NaN too
     if isinstance(y, np.ndarray) and y.dtype.kind == "T":
         y = y.astype(object)  # numpy's text of any length, which scikit-learn does not know
-    y = _as_series(y)
+    if not isinstance(y, np.ndarray):
+        y = _as_series(y)
     if nw.dependencies.is_into_series(y):
         series: nw.Series[Any] = nw.from_native(y, series_only=True)
         if series.null_count():
