@@ -5,12 +5,16 @@ import json
 import sys
 
 import numpy as np
+import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+import skl2onnx
 import treelite
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import tadaboost
 from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier
@@ -113,6 +117,19 @@ def test_onnx_refuses_labels_that_it_has_no_type_for():
     model = make().fit([[0.0], [1.0]] * 10, np.array([2**63, 2**64 - 1] * 10, np.uint64))
     with pytest.raises(TypeError, match="labels of type uint64 cannot be written to ONNX"):
         to_onnx(model)
+
+
+def test_a_pipeline_is_the_graph_of_its_other_steps_and_of_the_model():
+    X, y = np.random.default_rng(0).normal(size=(200, 4)), np.arange(200) % 2
+    pipeline = make_pipeline(StandardScaler(), make()).fit(X, y)
+    first = skl2onnx.to_onnx(pipeline[:-1], X[:1], target_opset={"": 21, "ai.onnx.ml": 5})
+    last = to_onnx(pipeline[-1])
+    first.ir_version = last.ir_version
+    both = onnx.compose.merge_models(first, last, io_map=[(first.graph.output[0].name, "X")])
+    session = onnxruntime.InferenceSession(both.SerializeToString())
+    label, _, score = session.run(None, {first.graph.input[0].name: X})
+    np.testing.assert_array_equal(label, pipeline.predict(X))
+    np.testing.assert_allclose(score, pipeline.decision_function(X), rtol=1e-12)
 
 
 # SHAP

@@ -80,6 +80,16 @@ def to_onnx(model: TemperedClassifier) -> Any:
     ImportError
         If onnx is not installed.
 
+    Notes
+    -----
+    A pipeline is the graph of its other steps, from skl2onnx, and this one behind it::
+
+        first = skl2onnx.to_onnx(pipeline[:-1], X[:1], target_opset={"": 21, "ai.onnx.ml": 5})
+        last = to_onnx(pipeline[-1])
+        both = onnx.compose.merge_models(first, last, io_map=[(first.graph.output[0].name, "X")])
+
+    with X of float64, and `ir_version` of the one set to that of the other where they differ.
+
     Examples
     --------
     >>> from tadaboost import TAdaBoostClassifier
