@@ -197,6 +197,11 @@ def test_probabilities_are_exact_where_scores_beside_the_poles_decide_them(t):
             np.testing.assert_allclose(probabilities(scores[None], t)[0], np.array(links, float), atol=2e-15)
 
 
+def test_small_probabilities_keep_their_digits():
+    p = probabilities(np.array([[0.0, -30.0, -300.0]]), 1.0)
+    np.testing.assert_allclose(p[0], [1.0, np.exp(-30), np.exp(30 - 600)], rtol=1e-12)
+
+
 @pytest.mark.parametrize("t", [0.0, 0.5, 1.0, 1.5])
 def test_probabilities_are_links_of_scores_moved_alike(t):
     scores = np.random.default_rng(0).normal(size=(300, 4)) * 0.4

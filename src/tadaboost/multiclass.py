@@ -190,9 +190,8 @@ def _log_odds(behind: Array, leader: Array, t: float) -> Array:
     if s == 0.0:
         return leader + 2.0 * np.maximum(behind, -CERTAIN)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        at = np.minimum(leader, LARGEST_EXP / s)  # beyond it z is nothing beside what others are behind
-        of_y, of_z = (-0.5 * s * behind * (1.0 + np.exp(side * s * at)) for side in (-1.0, 1.0))
-        odds = at + (np.log1p(-np.minimum(of_y, 1.0)) - np.log1p(of_z)) / s
+        of_y, of_z = (-0.5 * s * behind * (1.0 + np.exp(side * s * leader)) for side in (-1.0, 1.0))
+        odds = leader + (np.log1p(-np.minimum(of_y, 1.0)) - np.log1p(of_z)) / s
     return np.where(behind == 0.0, leader, odds)
 
 
@@ -240,7 +239,6 @@ def _leader(behind: Array, t: float) -> tuple[Array, Array]:
 
 
 CLOSE = 1e-15  # to 1, of a sum of probabilities
-LARGEST_EXP = 600.0  # whose exponential is far from infinite
 CERTAIN = 1500.0  # log odds beyond which all other probabilities are 0 in float64
 MOST_STEPS = 400  # about 60 halvings and their attempts never need them all
 

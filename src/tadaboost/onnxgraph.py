@@ -93,12 +93,10 @@ class_odds (behind, leader) => (log_odds)
   zero = Constant <value = double {0.0}> ()
   one = Constant <value = double {1.0}> ()
   is_leader = Equal (behind, zero)
-  most = Constant <value = double {MOST}> ()
-  at = Min (leader, most)
-  s_at = Mul (s, at)
-  minus_s_at = Neg (s_at)
-  exp_z = Exp (s_at)
-  exp_y = Exp (minus_s_at)
+  s_leader = Mul (s, leader)
+  minus_s_leader = Neg (s_leader)
+  exp_z = Exp (s_leader)
+  exp_y = Exp (minus_s_leader)
   two_over_z = Add (one, exp_z)
   two_over_y = Add (one, exp_y)
   half_gap = Mul (minus_half_s, behind)
@@ -110,7 +108,7 @@ class_odds (behind, leader) => (log_odds)
   log_z = tadaboost.log1p (of_z)
   difference = Sub (log_y, log_z)
   quotient = Div (difference, s)
-  odds = Add (at, quotient)
+  odds = Add (leader, quotient)
   log_odds = Where (is_leader, leader, odds)
 }
 """
@@ -340,7 +338,7 @@ def _functions(parts: Parts) -> list[str]:
     texts = [_LOG1P if s else "", _LOGISTIC, _LINK_ODDS if s else _LINK_ODDS_AT_1]
     if parts.n_scores > 1:
         texts += [_CLASS_ODDS if s else _CLASS_ODDS_AT_1, _EXCESS]
-    numbers = {"ABS_S": s, "MINUS_HALF_S": -0.5 * s, "MOST": multiclass.LARGEST_EXP / s if s else 0.0}
+    numbers = {"ABS_S": s, "MINUS_HALF_S": -0.5 * s}
     for name, number in numbers.items():
         texts = [text.replace(name, repr(number)) for text in texts]
     return [text for text in texts if text]
@@ -400,7 +398,7 @@ def _ensemble(parts: Parts) -> Any:
             levels = parts.levels[tree.feature[node]] if tree.is_categorical[node] else None
             if levels is not None:
                 chosen, go_right = members(tree, node, len(levels))
-                nodes["member"] += [*(chosen.tolist() or [-1]), math.nan]
+                nodes["member"] += [*chosen.tolist(), math.nan]
             else:
                 go_right = False
             nodes["feature"].append(max(int(tree.feature[node]), 0))
