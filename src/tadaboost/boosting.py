@@ -258,7 +258,7 @@ def boost(
         rounds.append(state.step((h * labels)[counts], leveraging))
         if not math.isfinite(rounds[-1].alpha) or math.isinf(rounds[-1].Z):
             stop = "infinite"
-        elif rounds[-1].Z == 0:
+        elif np.isnan(rounds[-1].q).all():  # Z itself may underflow from weights that live on
             stop = "perfect"
         if stop != "rounds":
             break
