@@ -142,6 +142,8 @@ def test_above_1_a_perfect_hypothesis_is_not_the_last_though_its_normaliser_may_
     np.testing.assert_allclose(run.alpha, np.array([0.5, 2.0]) / (t - 1), rtol=1e-12)
     np.testing.assert_allclose(run.Z, 2.0 ** (-1 / (t - 1)), rtol=1e-9)
     np.testing.assert_allclose(run.p, 1 / 3, rtol=1e-12)
+    one = boost([[-1.56468687]], [-1], 1.000000032679823)
+    assert one.p[0, 0] == pytest.approx(1.0, rel=1e-14)
 
 
 def test_next_to_1_it_joins_adaboost_over_200_rounds():
