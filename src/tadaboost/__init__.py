@@ -35,6 +35,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name from its module when it is first asked for: `import tadaboost` alone is fast."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
@@ -43,4 +44,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """List the public names, those not imported yet included."""
     return sorted({*globals(), *__all__})

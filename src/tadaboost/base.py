@@ -220,6 +220,9 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         ValueError
             If columns differ from those of `fit` in number, name or order, or hold infinite values.
         """
+        return self._score(X)
+
+    def _score(self, X: Any) -> Floats:
         matrix = self._matrix(X)
         alpha, n_threads = self._fitted()[1], self._n_threads(matrix)
         n = self._n_scores()
@@ -309,20 +312,24 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return importance
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Whether there are trees: a fit that failed may have left other attributes that end in _."""
         return hasattr(self, "trees_") or hasattr(self, "tree_")
 
     def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that missing values and categorical columns are welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled trees, which are made again when needed, and say which version pickles."""
         state: dict[str, Any] = super().__getstate__().copy()
         state.pop("_compiled", None)
         return state | {"_tadaboost_version": tadaboost.__version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Warn of a model that another version has pickled: its attributes may mean something else."""
         state = dict(state)
         written_by = state.pop("_tadaboost_version", "unknown")
         if written_by != tadaboost.__version__:

@@ -264,6 +264,7 @@ def boost(
             break
 
     def per_row(name: str, fill: float) -> NDArray[np.float64]:
+        """Lay a field out by round and row; rows of multiplicity 0, which no round has seen, get `fill`."""
         full = np.full((len(rounds), len(labels)), fill)
         full[:, counts] = np.array([getattr(r, name) for r in rounds]).reshape(
             len(rounds), np.count_nonzero(counts)

@@ -429,6 +429,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         n_threads = n_threads_of(self.n_jobs)
 
         def output(tree: Tree) -> Floats:
+            """Give h(x) of one tree on the rows held out."""
             alone = forest.compiled(forest.flatten([tree]), self.n_features_in_)
             values: Floats = tree.value[alone.apply(matrix, n_threads=n_threads)[:, 0]]
             return values
@@ -453,6 +454,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         }
 
     def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn what cells are welcome; with an `estimator` those that it takes."""
         tags = super().__sklearn_tags__()
         if self.estimator is not None:  # what cells it takes is for the weak learner to say
             inner = get_tags(self.estimator).input_tags
@@ -484,13 +486,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         learner = self.estimators_[0]
         return type(learner[0] if isinstance(learner, tuple) else learner).__name__
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: D102  # the text is that of the method it extends
+    def _score(self, X: Any) -> Floats:
         if hasattr(self, "estimators_"):
             *_, score = self.staged_decision_function(X)
             return score
-        return super().decision_function(X)
-
-    decision_function.__doc__ = TemperedClassifier.decision_function.__doc__
+        return super()._score(X)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of each row in each tree.

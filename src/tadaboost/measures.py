@@ -441,6 +441,7 @@ def _zero_edge(log_q: Array, u: Array, t: float, n: Array) -> float:
     log_n = np.log(n)
 
     def edge(mu: float) -> float:
+        """Edge at mu over the largest term of its sum; exactly 0 where it is rounding."""
         log_e = tilt(log_q, u, mu, t) + log_n
         top = np.max(log_e)
         if (

@@ -260,12 +260,15 @@ class _Snapshot(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.classes_ = model.classes_
 
     def decision_function(self, X: Any) -> Floats:
+        """Return the scores so far; X is taken for the table they belong to."""
         return self.score[:, 0] if self.score.shape[1] == 1 else self.score
 
     def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities that the scores so far imply."""
         proba: Floats = self.model._probabilities(self.decision_function(X))
         return proba
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """Return the classes that the scores so far imply."""
         labels: NDArray[Any] = self.model._most_probable(self.predict_proba(X))
         return labels
