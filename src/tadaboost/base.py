@@ -219,6 +219,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         ------
         ValueError
             If columns differ from those of `fit` in number, name or order, or hold infinite values.
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.decision_function([[0.0], [1.0]]).round(3)
+        array([-0.175,  0.175])
         """
         return self._score(X)
 
@@ -245,6 +252,14 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         ------
         AttributeError
             If the model has no trees, but learners of another kind (`estimator`).
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> predictor = model.predictor()
+        >>> round(predictor([1.0]), 3), predictor.proba([1.0]).round(3)
+        (0.175, array([0.413, 0.587]))
         """
         trees, alpha = self._checked_fit()
         n = self._n_scores()
@@ -264,6 +279,14 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         -------
         ndarray of float64, shape (rows, len(classes_))
             Columns in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.predict_proba([[0.0], [1.0]]).round(3)
+        array([[0.587, 0.413],
+               [0.413, 0.587]])
         """
         return self._probabilities(self.decision_function(X))
 
@@ -277,6 +300,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Returns
         -------
         ndarray of shape (rows,), of the type of `classes_`
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.predict([[0.0], [1.0]]).tolist()
+        ['no', 'yes']
         """
         return self._most_probable(self.predict_proba(X))
 
@@ -298,6 +328,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Fall of the tempered risk by the splits on each column, trees weighted by |alpha|; the sum is 1.
 
         All 0 where nothing was split. Shape (n_features_in_,).
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.feature_importances_
+        array([1.])
         """
         check_is_fitted(self)
         importance = np.zeros(self.n_features_in_)

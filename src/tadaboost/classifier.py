@@ -318,6 +318,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             If a cell of X is neither a string nor a number, or `estimator` takes no weights.
         OSError
             If `checkpoint` cannot be written; before the first round.
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.n_iter_, model.stop_reason_, model.classes_.tolist()
+        (2, 'n_estimators', ['no', 'yes'])
         """
         self._validate_params()
         given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
@@ -503,6 +509,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         -------
         ndarray of int32, shape (rows, n_iter_), or (rows, n_iter_, K) for K > 2 classes
             Node numbers in `trees_`.
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.apply([[0.0], [1.0]]).tolist()
+        [[1, 1], [2, 2]]
         """
         matrix = self._matrix(X)
         n_threads = self._n_threads(matrix)
@@ -521,6 +533,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         Yields
         ------
         ndarray of float64, shape (rows,), or (rows, K) for K > 2 classes
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> [score.round(3).tolist() for score in model.staged_decision_function([[0.0], [1.0]])]
+        [[-0.09, 0.09], [-0.175, 0.175]]
         """
         matrix = self._matrix(X)
         n_threads = self._n_threads(matrix)
@@ -551,6 +569,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         Yields
         ------
         ndarray of float64, shape (rows, len(classes_))
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> [proba[:, 1].round(3).tolist() for proba in model.staged_predict_proba([[0.0], [1.0]])]
+        [[0.455, 0.545], [0.413, 0.587]]
         """
         return map(self._probabilities, self.staged_decision_function(X))
 
@@ -564,5 +588,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         Yields
         ------
         ndarray of shape (rows,), of the type of `classes_`
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> [labels.tolist() for labels in model.staged_predict([[0.0], [1.0]])]
+        [['no', 'yes'], ['no', 'yes']]
         """
         return map(self._most_probable, self.staged_predict_proba(X))

@@ -141,6 +141,13 @@ class Predictor:
         Returns
         -------
         ndarray of float64, shape (len(classes),)
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.predictor().proba([1.0]).round(3)
+        array([0.413, 0.587])
         """
         score = self(row)
         if isinstance(score, np.ndarray):
