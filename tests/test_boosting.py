@@ -133,6 +133,19 @@ def test_at_1_it_is_schapire_singer_adaboost_over_200_rounds():
     np.testing.assert_array_equal(run.mu, run.alpha)
 
 
+@pytest.mark.parametrize("t", [1 + 1e-12, 1 + 1e-6, 1.0005, 1.5])
+def test_above_1_a_perfect_hypothesis_is_not_the_last_though_its_normaliser_may_underflow(t):
+    y = np.array([1, -1, 1])
+    run = boost([2.0 * y, y], y, t)  # Z^(1-t) = 2, and weights stay as they are
+    assert run.stop_reason == "rounds"
+    np.testing.assert_array_equal(run.rho, 1.0)
+    np.testing.assert_allclose(run.alpha, np.array([0.5, 2.0]) / (t - 1), rtol=1e-12)
+    np.testing.assert_allclose(run.Z, 2.0 ** (-1 / (t - 1)), rtol=1e-9)
+    np.testing.assert_allclose(run.p, 1 / 3, rtol=1e-12)
+    one = boost([[-1.56468687]], [-1], 1.000000032679823)
+    assert one.p[0, 0] == pytest.approx(1.0, rel=1e-14)
+
+
 def test_next_to_1_it_joins_adaboost_over_200_rounds():
     rng = np.random.default_rng(7)
     y = rng.choice([-1, 1], 300)

@@ -130,6 +130,16 @@ NEAR_CANCELLATION = [  # 50 digits
     ("tempered_product", 1e-200, 1e-200, 1.002, 4.82248984924816984e-303, 5e-14),
     ("power_mean", 1.5345017462717796e266, 6.516773465467418e-267, -1.4028188430790558e-8,
      0.997368526047046449, 4 * EPS),
+    ("tempered_product", 1 - 2.0**-53, 6.223299045361961e132, 1.5, 3.2451855365842667e32, 1e-13),
+    ("tempered_quotient", 1e-308, 1.0, 0.5, 1e-308, 1e-13),
+    ("tempered_quotient", 2.5773486198773716e-303, 2.5773486198774357e-303, 1.9999999995675073,
+     1.0361355180499993e-289, 1e-2),
+    ("tempered_quotient", 1e-12, 1.0, 0.0, 1e-12, 1e-14),
+    ("tempered_sum", 1e308, -1.0, 0.0, -1.0, 0.0),
+    ("tempered_sum", 1e308, -2.0, 0.0, -1e308, 0.0),
+    ("tempered_sum", -0.5, 0.5, 1 - 2.0**-53, -(2.0**-55), 0.0),
+    ("power_mean", 1.0, 0.9999999962847392, -9.889e-320, 0.99999999814236962, 2 * EPS),
+    ("power_mean", 3.479497881203449e206, 3.4813998501187395e206, -4.3e-312, 3.4804487357394247e206, 4 * EPS),
 ]  # fmt: skip
 
 
@@ -157,6 +167,16 @@ def test_nothing_overflows_before_the_result():
     np.testing.assert_array_equal(total, [1e308, -np.inf, np.inf])
     got = calc.tempered_difference([1.0, 1e308], [1.7e308, -1e308], [-50.0, 0.5])
     np.testing.assert_allclose(got, [-1 / 51, -4.0], rtol=4 * EPS)
+
+
+def test_a_mean_of_equals_is_that_number_and_of_an_unknown_order_unknown():
+    np.testing.assert_array_equal(calc.power_mean(0.5, 0.5, [-1e-300, 0.0, 1e-17]), 0.5)
+    assert np.isnan(calc.power_mean(0.5, 0.5, np.nan))
+
+
+def test_a_sum_with_infinity_is_that_of_its_three_terms():
+    got = calc.tempered_sum([np.inf, 5e-324, 0.0, np.inf], [1.0, np.inf, np.inf, -3.0], 0.5)
+    np.testing.assert_array_equal(got, [np.inf, np.inf, np.nan, np.nan])
 
 
 def test_a_mean_of_infinities_is_infinite_unless_the_order_says_the_lesser():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documents show, done: the examples of the README, and a docstring for each public object."""
 
+import ast
 import builtins
 import inspect
 import re
@@ -52,9 +53,9 @@ def test_the_example_of_the_readme_needs_nothing_but_what_the_readme_installs(tm
     assert (tmp_path / "model.tada").is_file()
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("name", OBJECTS | METHODS)
 def test_a_public_object_has_a_doctest(name):
-    assert ">>> " in inspect.getdoc(OBJECTS[name])
+    assert ">>> " in inspect.getdoc((OBJECTS | METHODS)[name])
 
 
 @pytest.mark.parametrize("name", OBJECTS | METHODS)
@@ -71,3 +72,29 @@ def test_the_docstring_of_a_function_names_its_parameters_and_what_it_returns(na
     assert [p for p in parameters if not re.search(rf"\b{p}\b", heads)] == []
     returns = inspect.signature(function).return_annotation
     assert returns in ("None", None) or re.search(r"^(Returns|Yields)\n---", text, re.MULTILINE)
+
+
+def undocumented(node, inside=""):
+    """Names of the functions and classes below a node that say nothing; ruff does not look into functions."""
+    for child in ast.iter_child_nodes(node):
+        name = inside
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            name = f"{inside}.{child.name}"
+            private = child.name.startswith("_") and not child.name.endswith("__")
+            if not (private or child.name == "__init__" or ast.get_docstring(child)):
+                yield name
+        yield from undocumented(child, name)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(tadaboost.__file__).parent.glob("*.py")), ids=lambda path: path.stem
+)
+def test_all_that_has_no_underscore_says_what_it_does(path):
+    assert list(undocumented(ast.parse(path.read_text()))) == []
+
+
+def test_a_function_within_a_function_that_says_nothing_is_found():
+    code = (
+        "def f():\n    '''Text.'''\n    def g(): pass\n    def _h(): pass\nclass _A:\n    def m(self): pass"
+    )
+    assert list(undocumented(ast.parse(code))) == [".f.g", "._A.m"]

@@ -259,6 +259,36 @@ def test_rows_without_an_edge_do_not_hide_the_root_of_the_others():
     assert got.mu == pytest.approx(0.5 / (1 - t) * q[0] ** (1 - t), rel=1e-9)
 
 
+@pytest.mark.parametrize("t", [-20.0, -38.0])
+def test_weights_whose_powers_underflow_have_a_projection(t):
+    # Rows 0 and 1 meet, in units of a weight of 1e-17, where 1 - x = x + 2^(t-1): both are then 2^(1/(t-1)).
+    q = np.array([1e-17, 0.5e-17, 1.0])
+    got = measures.project(q, [1.0, -1.0, 0.0], t)
+    assert got.status == "ok"
+    s = 1 - t
+    np.testing.assert_allclose(got.q[:2], 1e-17 * ((1 + 0.5**s) / 2) ** (1 / s), rtol=1e-13)
+    assert got.q[2] == 1.0
+
+
+def test_a_row_that_is_off_comes_back_however_small_the_step():
+    # 7 q u = 2 (s mu |u'|)^(1/s) |u'| with mu of 1e-41: the first row hardly moves.
+    got = measures.project([0.9, 0.0], [1e-6, -1e-3], -16.0, [7.0, 2.0])
+    assert got.mu == pytest.approx(1.7411271715282995e-41, rel=1e-11, abs=0.0)
+    np.testing.assert_allclose(got.q, 7.0 ** (-1 / 18) * np.array([1.0, 3.5e-3]), rtol=1e-12)
+
+
+def test_a_row_without_multiplicity_may_overflow():
+    got = measures.project([1.0, 1.0, 1.0], [-1.0, 2.0, -9000.0], 1.0, [1.0, 1.0, 0.0])
+    assert got.q[2] == np.inf
+    assert got.q[:2] == pytest.approx([2 / 3, 1 / 3], rel=1e-13)
+
+
+def test_a_weight_out_of_nearly_nothing_has_the_digits_of_the_push():
+    # q^(1/2) = 1e-100 beside a push of 1: the log weight is not -460 + 460.
+    log_e = measures.tilt(np.log([1e-200]), np.array([-2.0]), 1.0, 0.5)
+    assert log_e[0] == pytest.approx(2e-100, rel=1e-12, abs=0.0)
+
+
 def test_an_edge_of_zero_changes_nothing():
     q = measures.normalize([1.0, 2.0, 3.0], 0.3)
     got = measures.project(q, [0.0, 0.0, 0.0], 0.3)

@@ -38,6 +38,7 @@ _MODULES = ("boosting", "calculus", "export", "losses", "measures")
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name from its module when it is first asked for: `import tadaboost` alone is fast."""
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     if name not in _HOME:
@@ -48,4 +49,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """List the public names, those not imported yet included."""
     return sorted({*globals(), *__all__, *_MODULES})

@@ -219,7 +219,17 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         ------
         ValueError
             If columns differ from those of `fit` in number, name or order, or hold infinite values.
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.decision_function([[0.0], [1.0]]).round(3)
+        array([-0.175,  0.175])
         """
+        return self._score(X)
+
+    def _score(self, X: Any) -> Floats:
         matrix = self._matrix(X)
         alpha, n_threads = self._fitted()[1], self._n_threads(matrix)
         n = self._n_scores()
@@ -242,6 +252,14 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         ------
         AttributeError
             If the model has no trees, but learners of another kind (`estimator`).
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> predictor = model.predictor()
+        >>> round(predictor([1.0]), 3), predictor.proba([1.0]).round(3)
+        (0.175, array([0.413, 0.587]))
         """
         trees, alpha = self._checked_fit()
         n = self._n_scores()
@@ -261,6 +279,14 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         -------
         ndarray of float64, shape (rows, len(classes_))
             Columns in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.predict_proba([[0.0], [1.0]]).round(3)
+        array([[0.587, 0.413],
+               [0.413, 0.587]])
         """
         return self._probabilities(self.decision_function(X))
 
@@ -274,6 +300,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Returns
         -------
         ndarray of shape (rows,), of the type of `classes_`
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.predict([[0.0], [1.0]]).tolist()
+        ['no', 'yes']
         """
         return self._most_probable(self.predict_proba(X))
 
@@ -295,6 +328,13 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Fall of the tempered risk by the splits on each column, trees weighted by |alpha|; the sum is 1.
 
         All 0 where nothing was split. Shape (n_features_in_,).
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.feature_importances_
+        array([1.])
         """
         check_is_fitted(self)
         importance = np.zeros(self.n_features_in_)
@@ -309,20 +349,24 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return importance
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Whether there are trees: a fit that failed may have left other attributes that end in _."""
         return hasattr(self, "trees_") or hasattr(self, "tree_")
 
     def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that missing values and categorical columns are welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled trees, which are made again when needed, and say which version pickles."""
         state: dict[str, Any] = super().__getstate__().copy()
         state.pop("_compiled", None)
         return state | {"_tadaboost_version": tadaboost.__version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Warn of a model that another version has pickled: its attributes may mean something else."""
         state = dict(state)
         written_by = state.pop("_tadaboost_version", "unknown")
         if written_by != tadaboost.__version__:

@@ -258,12 +258,13 @@ def boost(
         rounds.append(state.step((h * labels)[counts], leveraging))
         if not math.isfinite(rounds[-1].alpha) or math.isinf(rounds[-1].Z):
             stop = "infinite"
-        elif rounds[-1].Z == 0:
+        elif np.isnan(rounds[-1].q).all():  # Z itself may underflow from weights that live on
             stop = "perfect"
         if stop != "rounds":
             break
 
     def per_row(name: str, fill: float) -> NDArray[np.float64]:
+        """Lay a field out by round and row; rows of multiplicity 0, which no round has seen, get `fill`."""
         full = np.full((len(rounds), len(labels)), fill)
         full[:, counts] = np.array([getattr(r, name) for r in rounds]).reshape(
             len(rounds), np.count_nonzero(counts)
@@ -346,10 +347,15 @@ class State:
         alpha_scale = math.exp(s * conjugate * self.log_loss)
         step, status, log_new = self._new_weights(u, rho, A, alpha_scale, leveraging)
 
-        log_mass = log_power_sum(log_new, t, self.omega) if math.isfinite(step) else -math.inf
+        # In units of the largest: just above t = 1 a weight may be e^(1e7), whose log has no digits to spare.
+        unit = float(np.max(log_new))
+        unit = unit if math.isfinite(unit) and math.isfinite(step) else 0.0
+        log_rest = log_power_sum(log_new - unit, t, self.omega) if math.isfinite(step) else -math.inf
+        log_mass = log_rest + (2.0 - t) * unit
         self.log_loss += log_mass
         self.bound *= bound_factor(rho, e_dagger, mass_off, 1.0, t)
-        self.log_e = log_new - conjugate * log_mass if math.isfinite(log_mass) else np.full_like(u, np.nan)
+        finite = math.isfinite(log_rest)
+        self.log_e = log_new - unit - conjugate * log_rest if finite else np.full_like(u, np.nan)
         loss = float(np.exp(self.log_loss))
         W = self.multiplicity  # the paper's first weights are W^(-t*)
         with limits():

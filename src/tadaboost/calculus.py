@@ -136,6 +136,9 @@ def tempered_product(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
         # log(e^p + e^q - 1); the second form is for powers that could overflow. In the first the sum p + q
         # comes from the product, as p and q, when they cancel, leave the rounding of two logarithms.
         small = np.log1p(np.maximum(np.expm1(s * _log_product(x, y)) - np.expm1(p) * np.expm1(q), -1.0))
+        # Far below 1 that keeps no digit, and the 1 belongs to the power beside it.
+        base = np.expm1(high) + np.exp(low)
+        small = np.where(base < 0.5, np.log(np.maximum(base, 0.0)), small)
         large = high + np.log1p(np.exp(np.where(low == high, 0.0, low - high)) - np.exp(-high))
         log_base = np.where(high > 1, large, small)
         return np.where(s == 0, x * y, np.exp(log_base / s))
@@ -174,7 +177,12 @@ def tempered_quotient(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
         difference = np.where(high == -np.inf, 0.0, np.sign(gap) * np.exp(high) * part)
         # Where that could overflow the 1 in log(e^p - e^q + 1) is nothing beside it, if p and q differ.
         large = np.where(gap < 0, -np.inf, np.where(gap == 0, 0.0, high + np.log(part)))
-        log_base = np.where(high > 700, large, np.log1p(np.maximum(difference, -1.0)))
+        small = np.log1p(np.maximum(difference, -1.0))
+        # Far below 1 that keeps no digit, and the 1 belongs to the second power.
+        first = np.exp(s * np.log(x))
+        base = first - np.expm1(s * np.log(y))
+        small = np.where((base < 0.5) & (first < 0.5), np.log(np.maximum(base, 0.0)), small)
+        log_base = np.where(high > 700, large, small)
         return np.where(s == 0, x / y, np.exp(log_base / s))
 
 
@@ -197,9 +205,11 @@ def tempered_sum(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
     x, y, s = np.asarray(a, np.float64), np.asarray(b, np.float64), 1.0 - np.asarray(t, np.float64)
     with limits():
         swap = np.abs(x) > np.abs(y)
-        # (1-t) times the smaller first: it overflows only if the whole does.
-        product = s * np.where(swap, y, x) * np.where(swap, x, y)
-        return np.where(np.isinf(product) & np.isfinite(x) & np.isfinite(y), product, x + y + product)
+        low, high = np.where(swap, y, x), np.where(swap, x, y)
+        tail = s * low
+        # Where 1 + (1-t) low is near 0 both sums of the plain form are far above the result, or overflow.
+        finite = np.where(tail < -0.5, high * (1.0 + tail) + low, x + y + tail * high)
+        return np.where(np.isfinite(high), finite, x + y + s * (x * y))
 
 
 def tempered_difference(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
@@ -259,7 +269,9 @@ def power_mean(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
         mean = np.where(power > 0, high, low) * np.exp(log_half(gap) / power)
         far = (gap > -1) & (distance > 4)
         mean = np.where(far, middle * np.exp(np.log1p(2.0 * np.sinh(gap / 4.0) ** 2) / power), mean)
-        mean = np.where(power == 0, middle, mean)
+        # Beside 1 the factor is nothing there, and the gap, perhaps subnormal, has few digits.
+        near = (power == 0) | (gap > -1e-19)
+        mean = np.where(near, np.where(low == high, low, middle), mean)
         mean = np.where(np.isinf(power), np.where(power > 0, high, low), mean)
         mean = np.where(np.isinf(low) | (np.isinf(high) & (power > 0)), np.inf, mean)
         return np.where((high == 0) | ((low == 0) & (power <= 0)), 0.0, mean)

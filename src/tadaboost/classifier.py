@@ -319,6 +319,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
             If a cell of X is neither a string nor a number, or `estimator` takes no weights.
         OSError
             If `checkpoint` cannot be written; before the first round.
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.n_iter_, model.stop_reason_, model.classes_.tolist()
+        (2, 'n_estimators', ['no', 'yes'])
         """
         self._validate_params()
         given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
@@ -437,6 +443,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         n_threads = n_threads_of(self.n_jobs)
 
         def output(tree: Tree) -> Floats:
+            """Give h(x) of one tree on the rows held out."""
             alone = forest.compiled(forest.flatten([tree]), self.n_features_in_)
             values: Floats = tree.value[alone.apply(matrix, n_threads=n_threads)[:, 0]]
             return values
@@ -461,6 +468,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         }
 
     def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn what cells are welcome; with an `estimator` those that it takes."""
         tags = super().__sklearn_tags__()
         if self.estimator is not None:  # what cells it takes is for the weak learner to say
             inner = get_tags(self.estimator).input_tags
@@ -492,13 +500,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         learner = self.estimators_[0]
         return type(learner[0] if isinstance(learner, tuple) else learner).__name__
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: D102  # the text is that of the method it extends
+    def _score(self, X: Any) -> Floats:
         if hasattr(self, "estimators_"):
             *_, score = self.staged_decision_function(X)
             return score
-        return super().decision_function(X)
-
-    decision_function.__doc__ = TemperedClassifier.decision_function.__doc__
+        return super()._score(X)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf of each row in each tree.
@@ -511,6 +517,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         -------
         ndarray of int32, shape (rows, n_iter_), or (rows, n_iter_, K) for K > 2 classes
             Node numbers in `trees_`.
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.apply([[0.0], [1.0]]).tolist()
+        [[1, 1], [2, 2]]
         """
         matrix = self._matrix(X)
         n_threads = self._n_threads(matrix)
@@ -529,6 +541,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         Yields
         ------
         ndarray of float64, shape (rows,), or (rows, K) for K > 2 classes
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> [score.round(3).tolist() for score in model.staged_decision_function([[0.0], [1.0]])]
+        [[-0.09, 0.09], [-0.175, 0.175]]
         """
         matrix = self._matrix(X)
         n_threads = self._n_threads(matrix)
@@ -559,6 +577,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         Yields
         ------
         ndarray of float64, shape (rows, len(classes_))
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> [proba[:, 1].round(3).tolist() for proba in model.staged_predict_proba([[0.0], [1.0]])]
+        [[0.455, 0.545], [0.413, 0.587]]
         """
         return map(self._probabilities, self.staged_decision_function(X))
 
@@ -572,5 +596,11 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         Yields
         ------
         ndarray of shape (rows,), of the type of `classes_`
+
+        Examples
+        --------
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> [labels.tolist() for labels in model.staged_predict([[0.0], [1.0]])]
+        [['no', 'yes'], ['no', 'yes']]
         """
         return map(self._most_probable, self.staged_predict_proba(X))

@@ -431,6 +431,7 @@ def _train(
     """Cross-validate, then fit to all rows; progress on a terminal, warnings of the last fit as lines."""
 
     def make_model(**other: Any) -> Any:
+        """Build a model of these settings, some of them changed; nothing is fitted."""
         return tadaboost.TAdaBoostClassifier(**(settings.parameters | other))
 
     estimate = None

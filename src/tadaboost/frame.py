@@ -44,18 +44,22 @@ class _Cells(NamedTuple):
     kind_of: dict[type, str]  # the kind of each Python type met
 
     def value(self, row: int) -> Any:
+        """Return the cell of a row."""
         return self.values[row if self.row_values is None else self.row_values[row]]
 
     def first(self, kind: str) -> int:
+        """Find the first row whose cell is of a kind; there must be one."""
         return self._first_row([self.kind_of[type(v)] == kind for v in self.values])
 
     def first_equal(self, value: float) -> int:
+        """Find the first row whose cell equals a number; there must be one."""
         return self._first_row([v == value for v in self.values])
 
     def _first_row(self, such: list[bool]) -> int:
         return int(np.argmax(such if self.row_values is None else np.array(such)[self.row_values]))
 
     def met(self, present: NDArray[np.bool_] | None) -> set[Any]:
+        """Collect the distinct cells of the rows marked True, of all rows for None."""
         if present is None or present.all():
             return set(self.values)
         if self.row_values is not None:
@@ -63,11 +67,13 @@ class _Cells(NamedTuple):
         return {v for v, counts in zip(self.values, present.tolist(), strict=True) if counts}
 
     def map(self, table: dict[Any, float]) -> NDArray[np.float64]:
+        """Look up each distinct cell once and lay the numbers out by row."""
         mapped = np.fromiter(map(table.__getitem__, self.values), np.float64, len(self.values))
         return mapped if self.row_values is None else mapped[self.row_values]
 
     @property
     def kinds(self) -> set[str]:
+        """The kinds of all cells."""
         return set(self.kind_of.values())
 
 
@@ -419,7 +425,10 @@ def _code_of(levels: list[Level]) -> dict[Any, float]:
 
 
 class _CodeOf(dict[Any, float]):
+    """Codes of the levels; that of any other cell is NaN."""
+
     def __missing__(self, value: object) -> float:
+        """Take a cell that is no level for a missing one."""
         return float("nan")
 
 

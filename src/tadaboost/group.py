@@ -12,16 +12,21 @@ import tadaboost
 
 
 class _Group(click.Group):
+    """A group that imports its commands, and the slow libraries they need, when one is asked for."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the commands, for the help page."""
         _load()
         return super().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command by its name."""
         _load()
         return super().get_command(ctx, cmd_name)
 
 
 def _load() -> None:
+    """Import the modules whose commands add themselves to `main`."""
     from tadaboost import commands, study_commands  # noqa: F401  # they add theirs to `main`
 
 

@@ -286,7 +286,8 @@ def project(q: ArrayLike, u: ArrayLike, t: float, n: ArrayLike | None = None) ->
     if status == "none":
         return Projection(mu, 0.0, np.full_like(weight, np.nan), status)
     log_z = float(star(t)) * log_mass
-    return Projection(mu, float(np.exp(log_z)), np.exp(log_new - log_z), status)
+    with limits():  # a row of multiplicity 0 has no part in Z, and no bound
+        return Projection(mu, float(np.exp(log_z)), np.exp(log_new - log_z), status)
 
 
 def clipped_sum(
@@ -359,9 +360,11 @@ def tilt(log_q: Array, u: Array, mu: float, t: float) -> Array:
     with limits():
         grip = np.exp(-s * log_q)
         push = -s * mu * u
-        # q^(1-t) factored out: log1p keeps the digits of a small step, and of a weight close to its clamp.
-        on = log_q + np.log1p(np.maximum(push * grip, -1.0)) / s
-        new = np.where(np.isinf(grip) & (s > 0), np.log(np.maximum(push, 0.0)) / s, on)
+        ratio = push * grip
+        # The larger of q^(1-t) and the push factored out: log1p keeps the digits of a small step and of a
+        # weight close to its clamp, and a weight that comes from nearly nothing has those of the push.
+        up = (np.log(np.maximum(push, 0.0)) + np.log1p(1.0 / ratio)) / s
+        new = np.where(ratio > 1, up, log_q + np.log1p(np.clip(ratio, -1.0, 1.0)) / s)
         return np.where(push == 0, log_q, new)
 
 
@@ -390,11 +393,14 @@ def solve_projection(
     if positive and negative:
         # Rows without an edge keep their weight, beside which those of the others may underflow.
         edged = live & (u != 0)
-        mu = _zero_edge(log_q[edged], u[edged], t, n[edged])
-        log_new = tilt(log_q, u, mu, t)
+        # In units of the largest of these: its (1-t)-th power may be beyond all numbers.
+        unit = float(np.max(log_q[edged]))
+        unit = unit if np.isfinite(unit) else 0.0
+        mu = _zero_edge(log_q[edged] - unit, u[edged], t, n[edged])
+        log_new = np.where(u == 0, log_q, tilt(log_q - unit, u, mu, t) + unit)
         with limits():
             spent = (log_new - log_q) * s < np.log(_SWITCH_OFF)
-        return mu, "ok", np.where(spent & (s > 0), -np.inf, log_new)
+            return mu * float(np.exp(s * unit)), "ok", np.where(spent & (s > 0), -np.inf, log_new)
     if not positive and not negative:
         return 0.0, "ok", log_q
     end = np.inf
@@ -435,6 +441,7 @@ def _zero_edge(log_q: Array, u: Array, t: float, n: Array) -> float:
     log_n = np.log(n)
 
     def edge(mu: float) -> float:
+        """Edge at mu over the largest term of its sum; exactly 0 where it is rounding."""
         log_e = tilt(log_q, u, mu, t) + log_n
         top = np.max(log_e)
         if (
@@ -451,17 +458,17 @@ def _zero_edge(log_q: Array, u: Array, t: float, n: Array) -> float:
         return 0.0
     # The case of a negative root is the other one seen in a mirror.
     sign = 1.0 if at_zero > 0 else -1.0
-    low, high, scale = _bracket(lambda x: sign * edge(sign * x), _slope(log_q, u, 1.0 - t), sign * u, 1.0 - t)
+    low, high = _bracket(lambda x: sign * edge(sign * x), _slope(log_q, u, 1.0 - t), sign * u, 1.0 - t)
     if low == high:
         return sign * low
-    root = brentq(
-        lambda x: edge(sign * x), low, high, xtol=1e-18 * scale, rtol=4 * np.finfo(float).eps, maxiter=1000
-    )
+    # Below t = 0 a row that is off comes back so steeply that the root may be anywhere above 0.
+    least = np.finfo(float).tiny
+    root = brentq(lambda x: edge(sign * x), low, high, xtol=least, rtol=4 * np.finfo(float).eps, maxiter=2000)
     return sign * float(root)
 
 
-def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -> tuple[float, float, float]:
-    """Interval on which a positive, decreasing edge crosses 0, and the natural length of a step."""
+def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -> tuple[float, float]:
+    """Interval on which a positive, decreasing edge crosses 0."""
     scale = 1.0 / float(np.max(slope[np.isfinite(slope)]))
     # At t > 1 the first row of negative u becomes infinite at the cap, which is beyond the scale.
     cap = 1.0 / (-s * float(np.max(slope[u < 0]))) if s < 0 else np.inf
@@ -470,7 +477,7 @@ def _bracket(edge: Callable[[float], float], slope: Array, u: Array, s: float) -
         low, high = high, min(2 * high, (high + cap) / 2)
         if low == high:
             break
-    return low, high, scale
+    return low, high
 
 
 def _slope(log_q: Array, u: Array, s: float) -> Array:

@@ -410,6 +410,7 @@ def _ensemble(parts: Parts) -> Any:
                 ways[answer].append((int(place[child]), int(is_leaf[child])))
 
     def doubles(name: str, values: list[float]) -> Any:
+        """Make a tensor of numbers."""
         return helper.make_tensor(name, TensorProto.DOUBLE, [len(values)], values)
 
     return helper.make_node(

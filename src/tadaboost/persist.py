@@ -437,6 +437,7 @@ def _parameters(stored: Any) -> dict[str, Any]:
     _require(isinstance(stored, dict), "parameters")
 
     def value_of(value: Any) -> Any:
+        """Turn JSON back into what `plain` was given."""
         if isinstance(value, list):
             return [value_of(item) for item in value]
         return dict(value["pairs"]) if isinstance(value, dict) else value

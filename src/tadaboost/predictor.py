@@ -89,12 +89,15 @@ class Predictor:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuse a change: one Predictor may serve many threads."""
         raise AttributeError(f"a Predictor cannot be changed ({name}); make another from the model")
 
     def __delattr__(self, name: str) -> NoReturn:
+        """Refuse a deletion as `__setattr__` refuses a change."""
         self.__setattr__(name, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made from; the compiled trees are made again."""
         return Predictor, self._arguments
 
     def __call__(self, row: Any) -> float | Floats:
@@ -138,6 +141,13 @@ class Predictor:
         Returns
         -------
         ndarray of float64, shape (len(classes),)
+
+        Examples
+        --------
+        >>> from tadaboost import TAdaBoostClassifier
+        >>> model = TAdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.predictor().proba([1.0]).round(3)
+        array([0.413, 0.587])
         """
         score = self(row)
         if isinstance(score, np.ndarray):

@@ -177,6 +177,7 @@ def least_detectable(spread: float, folds: int, level: float = LEVEL, power: flo
     critical = stats.t.isf(level / 2, folds - 1)
 
     def missing(shift: float) -> float:
+        """Power lacking, or in excess, where the true mean is `shift` standard errors from 0."""
         found = stats.nct.sf(critical, folds - 1, shift) + stats.nct.cdf(-critical, folds - 1, shift)
         return float(found) - power
 

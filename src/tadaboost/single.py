@@ -101,6 +101,13 @@ class TemperedTreeClassifier(TemperedClassifier):
         ------
         ValueError, TypeError
             As there.
+
+        Examples
+        --------
+        >>> from tadaboost import TemperedTreeClassifier
+        >>> model = TemperedTreeClassifier().fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.tree_.value.tolist(), model.loss_
+        ([0.0, -2.0, 2.0], 0.0)
         """
         self._validate_params()
         self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
@@ -125,6 +132,13 @@ class TemperedTreeClassifier(TemperedClassifier):
         -------
         ndarray of int32, shape (rows,), or (rows, classes) for more than two classes
             Node numbers in `tree_`.
+
+        Examples
+        --------
+        >>> from tadaboost import TemperedTreeClassifier
+        >>> model = TemperedTreeClassifier().fit([[0.0], [1.0]] * 9, ["no", "yes"] * 9)
+        >>> model.apply([[0.0], [1.0]])
+        array([1, 2], dtype=int32)
         """
         matrix = self._matrix(X)
         n_threads = self._n_threads(matrix)

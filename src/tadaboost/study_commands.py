@@ -81,6 +81,7 @@ def _options(output: str) -> Callable[[Any], Any]:
     ]
 
     def add(command: Any) -> Any:
+        """Put the options on a command, in the order that its help page lists them."""
         for option in reversed(options):
             command = option(command)
         return command
@@ -334,6 +335,7 @@ def _run_with_bar(
         done = 0.0
 
         def on_done(cell: Cell, seconds: float | None) -> None:
+            """Move the bar by the effort of a cell; `seconds` is None for one that was in the store."""
             nonlocal done
             done += effort[cell] / 1e6
             bar.update(task, completed=round(done))

@@ -277,14 +277,17 @@ class _Snapshot(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.classes_ = model.classes_
 
     def decision_function(self, X: Any) -> Floats:
+        """Return the scores so far, of the rows they belong to; ValueError for others."""
         if X is not self.rows:
             raise ValueError("a scorer may ask about the X that it is given, as it is, and no other rows")
         return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
 
     def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities that the scores so far imply."""
         proba: Floats = self.model._probabilities(self.decision_function(X))
         return proba
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """Return the classes that the scores so far imply."""
         labels: NDArray[Any] = self.model._most_probable(self.predict_proba(X))
         return labels
