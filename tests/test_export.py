@@ -113,6 +113,14 @@ def test_onnx_says_what_its_columns_levels_and_temperature_are():
     assert (about["temperature"], about["clipped_at"]) == ("0.0", "1.0")
 
 
+def test_onnx_keeps_names_and_levels_of_any_characters():
+    name, level = 'a "b"\n\u00e9\ud800', "\x00'\ud801" + 500 * "\u65e5"
+    X = pd.DataFrame([[level], ["v"]] * 10, columns=pd.Index([name], dtype=object), dtype=object)
+    about = {prop.key: prop.value for prop in to_onnx(make().fit(X, [0, 1] * 10)).metadata_props}
+    assert json.loads(about["columns"]) == [name]
+    assert json.loads(about["levels"])[name] == [level, "v"]
+
+
 def test_onnx_refuses_labels_that_it_has_no_type_for():
     model = make().fit([[0.0], [1.0]] * 10, np.array([2**63, 2**64 - 1] * 10, np.uint64))
     with pytest.raises(TypeError, match="labels of type uint64 cannot be written to ONNX"):
