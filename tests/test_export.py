@@ -231,6 +231,17 @@ def test_what_cannot_be_exported_says_so(export):
         export(make(estimator=LogisticRegression()).fit(X, y))
 
 
+@pytest.mark.parametrize("export", [to_onnx, to_shap])
+def test_a_tree_that_is_too_deep_for_recursion_is_refused(export):
+    X, y = np.arange(1100.0)[:, None], np.arange(1100) % 2  # each split parts one row from the rest
+    deep = TemperedTreeClassifier(max_leaf_nodes=None, min_samples_leaf=1, max_bins=2000)
+    with pytest.raises(
+        ValueError, match=r"tree 0 is 1099 splits deep; .* may crash beyond 1000: fit with max_"
+    ):
+        export(deep.fit(X, y))
+    assert export(deep.set_params(max_depth=1000).fit(X, y))
+
+
 @pytest.mark.parametrize(("library", "export"), [("onnx", to_onnx), ("treelite", to_treelite)])
 def test_a_missing_library_is_named_with_its_extra(library, export, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == library]:
