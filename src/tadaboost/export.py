@@ -91,6 +91,8 @@ def to_onnx(model: TemperedClassifier) -> Any:
         both = onnx.compose.merge_models(first, last, io_map=[(first.graph.output[0].name, "X")])
 
     with X of float64, and `ir_version` of the one set to that of the other where they differ.
+    The steps must be made of arithmetic in double, as scalers are: imputers and encoders of skl2onnx are not,
+    and the model takes gaps and categories as they are.
 
     Examples
     --------
