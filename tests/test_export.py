@@ -113,6 +113,14 @@ def test_onnx_says_what_its_columns_levels_and_temperature_are():
     assert (about["temperature"], about["clipped_at"]) == ("0.0", "1.0")
 
 
+def test_onnx_keeps_names_and_levels_of_any_characters():
+    name, level = 'a "b"\n\u00e9\ud800', "\x00'\ud801" + 500 * "\u65e5"
+    X = pd.DataFrame([[level], ["v"]] * 10, columns=pd.Index([name], dtype=object), dtype=object)
+    about = {prop.key: prop.value for prop in to_onnx(make().fit(X, [0, 1] * 10)).metadata_props}
+    assert json.loads(about["columns"]) == [name]
+    assert json.loads(about["levels"])[name] == [level, "v"]
+
+
 def test_onnx_refuses_labels_that_it_has_no_type_for():
     model = make().fit([[0.0], [1.0]] * 10, np.array([2**63, 2**64 - 1] * 10, np.uint64))
     with pytest.raises(TypeError, match="labels of type uint64 cannot be written to ONNX"):
@@ -221,6 +229,17 @@ def test_what_cannot_be_exported_says_so(export):
         export(LogisticRegression().fit(X, y))
     with pytest.raises(TypeError, match="a model of estimator=LogisticRegression has no trees of ours"):
         export(make(estimator=LogisticRegression()).fit(X, y))
+
+
+@pytest.mark.parametrize("export", [to_onnx, to_shap])
+def test_a_tree_that_is_too_deep_for_recursion_is_refused(export):
+    X, y = np.arange(1100.0)[:, None], np.arange(1100) % 2  # each split parts one row from the rest
+    deep = TemperedTreeClassifier(max_leaf_nodes=None, min_samples_leaf=1, max_bins=2000)
+    with pytest.raises(
+        ValueError, match=r"tree 0 is 1099 splits deep; .* may crash beyond 1000: fit with max_"
+    ):
+        export(deep.fit(X, y))
+    assert export(deep.set_params(max_depth=1000).fit(X, y))
 
 
 @pytest.mark.parametrize(("library", "export"), [("onnx", to_onnx), ("treelite", to_treelite)])

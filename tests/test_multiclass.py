@@ -2,6 +2,7 @@
 """More than two classes: shapes, the problems behind them, probabilities, weights, files."""
 
 import pickle
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -195,6 +196,16 @@ def test_probabilities_are_exact_where_scores_beside_the_poles_decide_them(t):
                 links = [0 if a == -1 else 1 / (1 + ((1 - a) / (1 + a)) ** (1 / s)) for a in x]
                 low, high = (middle, high) if sum(links) < 1 else (low, middle)
             np.testing.assert_allclose(probabilities(scores[None], t)[0], np.array(links, float), atol=2e-15)
+
+
+@pytest.mark.parametrize("n_classes", [3, 26])
+def test_probabilities_at_0_are_the_nearest_ones_to_half_the_scores(n_classes):
+    """The link is a line there: the half scores less a number, those below 0 cut off."""
+    for scores in np.random.default_rng(0).normal(size=(50, n_classes)):
+        half = [Fraction(score) / 2 for score in sorted(scores, reverse=True)]
+        less = max((sum(half[:k]) - 1) / k for k in range(1, n_classes + 1))
+        expected = [float(max(Fraction(score) / 2 - less, 0)) for score in scores]
+        np.testing.assert_allclose(probabilities(scores[None], 0.0)[0], expected, rtol=0, atol=3e-16)
 
 
 def test_small_probabilities_keep_their_digits():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tadaboost import onnxgraph, shaptrees
 from tadaboost.base import TemperedClassifier
-from tadaboost.parts import Parts, members, parts_of
+from tadaboost.parts import Parts, members, parts_of, refuse_deep
 
 __all__ = ["matrix", "to_onnx", "to_shap", "to_treelite"]
 
@@ -75,6 +75,8 @@ def to_onnx(model: TemperedClassifier) -> Any:
     ------
     TypeError
         If the model has weak learners of another kind (`estimator`), or labels that ONNX has no type for.
+    ValueError
+        If a tree is more than 1000 splits deep.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ImportError
@@ -89,6 +91,8 @@ def to_onnx(model: TemperedClassifier) -> Any:
         both = onnx.compose.merge_models(first, last, io_map=[(first.graph.output[0].name, "X")])
 
     with X of float64, and `ir_version` of the one set to that of the other where they differ.
+    The steps must be made of arithmetic in double, as scalers are: imputers and encoders of skl2onnx are not,
+    and the model takes gaps and categories as they are.
 
     Examples
     --------
@@ -98,6 +102,7 @@ def to_onnx(model: TemperedClassifier) -> Any:
     ['label', 'probabilities', 'score']
     """
     parts = parts_of(model)
+    refuse_deep(parts)
     with _needs("onnx", "export"):
         return onnxgraph.build(parts)
 
@@ -116,13 +121,14 @@ def to_shap(model: TemperedClassifier) -> dict[str, Any]:
     Returns
     -------
     dict
-        For ``shap.TreeExplainer(to_shap(model))``, or with background rows (`matrix`) as its second argument.
+        For ``shap.TreeExplainer(to_shap(model))``, or with background rows (`matrix`) as its second argument,
+        with which SHAP counts to seven digits or so.
 
     Raises
     ------
     ValueError
         If scores are clipped after every tree, so that they are no sums; or if the thresholds of a tree
-        with categorical splits are too many.
+        with categorical splits are too many, or a tree is more than 1000 splits deep.
     TypeError
         If the model has weak learners of another kind (`estimator`).
     sklearn.exceptions.NotFittedError
@@ -135,7 +141,9 @@ def to_shap(model: TemperedClassifier) -> dict[str, Any]:
     >>> [len(tree["features"]) for tree in to_shap(model)["trees"]]
     [3, 3, 3]
     """
-    return shaptrees.build(parts_of(model))
+    parts = parts_of(model)
+    refuse_deep(parts)
+    return shaptrees.build(parts)
 
 
 def to_treelite(model: TemperedClassifier) -> Any:

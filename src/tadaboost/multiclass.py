@@ -166,6 +166,10 @@ def probabilities(scores: Array, t: float) -> Array:
         chunk = scores[first : first + _CHUNK]
         with np.errstate(over="ignore"):
             behind = chunk - chunk.max(axis=1, keepdims=True)  # of the leader, 0: nothing cancels later
+        if t == 0.0:
+            p = _at_0(behind)
+            out[first : first + _CHUNK] = p / p.sum(axis=1, keepdims=True)
+            continue
         low, high = _leader(behind, t)
         p = _probability(_log_odds(behind, low[:, None], t))
         out[first : first + _CHUNK] = p / p.sum(axis=1, keepdims=True)
@@ -177,6 +181,15 @@ def probabilities(scores: Array, t: float) -> Array:
             share = np.clip(lacks / (lacks + exceeds), 0.0, 1.0)[:, None]
             out[first + wide] = p[wide] + share * (above - p[wide])
     return out
+
+
+def _at_0(behind: Array) -> Array:
+    """Probabilities where the link is a line, (1 + H) / 2 within [0, 1]: no search is needed."""
+    half = np.maximum(0.5 * behind, -1.0)  # a class further behind has nothing
+    lead = np.cumsum(-np.sort(-half, axis=1), axis=1) - 1.0
+    less = (lead / np.arange(1, behind.shape[1] + 1)).max(axis=1, keepdims=True)
+    p: Array = np.maximum(half - less, 0.0)
+    return p
 
 
 def _log_odds(behind: Array, leader: Array, t: float) -> Array:
@@ -218,7 +231,7 @@ def _leader(behind: Array, t: float) -> tuple[Array, Array]:
     best = np.where(np.abs(f_low) < np.abs(f_high), low, high)
     below, above = best.copy(), best.copy()
     open_ = np.flatnonzero((f_low < -CLOSE) & (f_high > CLOSE))
-    low, high, f_low, f_high = low[open_], high[open_], f_low[open_], f_high[open_]
+    behind, low, high, f_low, f_high = (v[open_] for v in (behind, low, high, f_low, f_high))
     last = np.zeros(len(open_))  # the side that moved last
     for i in range(MOST_STEPS):
         if len(open_) == 0:
@@ -226,15 +239,19 @@ def _leader(behind: Array, t: float) -> tuple[Array, Array]:
         middle = low + 0.5 * (high - low)
         at = middle if i % 3 == 2 else (low * f_high - high * f_low) / (f_high - f_low)
         at = np.where((at > low) & (at < high), at, middle)  # NaN too
-        f = _excess(behind[open_], at, t)
+        f = _excess(behind, at, t)
         up = f > 0.0
         f_low = np.where(up & (last > 0), 0.5 * f_low, np.where(up, f_low, f))
         f_high = np.where(~up & (last < 0), 0.5 * f_high, np.where(up, f, f_high))
         low, high, last = np.where(up, low, at), np.where(up, at, high), np.where(up, 1.0, -1.0)
         is_root = np.abs(f) <= CLOSE
-        below[open_], above[open_] = np.where(is_root, at, low), np.where(is_root, at, high)
         far = ~is_root & (np.nextafter(low, high) < high)
-        open_, low, high, f_low, f_high, last = (v[far] for v in (open_, low, high, f_low, f_high, last))
+        if not far.all():
+            below[open_], above[open_] = np.where(is_root, at, low), np.where(is_root, at, high)
+            open_, behind, low, high, f_low, f_high, last = (
+                v[far] for v in (open_, behind, low, high, f_low, f_high, last)
+            )
+    below[open_], above[open_] = low, high
     return below, above
 
 

@@ -442,8 +442,8 @@ def _properties(parts: Parts) -> dict[str, str]:
         if levels is not None
     }
     return {
-        "columns": json.dumps(parts.names, ensure_ascii=False),
-        "levels": json.dumps(levels, ensure_ascii=False, default=str),
+        "columns": json.dumps(parts.names),
+        "levels": json.dumps(levels, default=str),
         "temperature": repr(parts.t),
         "clipped_at": repr(parts.clip_at) if parts.is_clipped else "",
     }

@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tadaboost.base import TemperedClassifier
 from tadaboost.frame import Schema
-from tadaboost.tree import Tree
+from tadaboost.tree import Tree, depths
 
-__all__ = ["Parts", "members", "parts_of"]
+__all__ = ["Parts", "members", "parts_of", "refuse_deep"]
+
+_DEEPEST = 1000  # onnxruntime calls itself a level: 8 MB of stack end between 10,000 and 20,000
 
 
 class Parts(NamedTuple):
@@ -91,6 +93,16 @@ def parts_of(model: TemperedClassifier) -> Parts:
         trees, alpha, model._temperature, model._clip_at, model.classes_, model._schema,
         [f"x{c}" for c in range(model.n_features_in_)] if names is None else names.tolist(),
     )  # fmt: skip
+
+
+def refuse_deep(parts: Parts) -> None:
+    """Raise ValueError for trees so deep that they would end the process of a library that walks them."""
+    for j, tree in enumerate(parts.trees):
+        if len(tree.feature) > 2 * _DEEPEST and (deepest := depths(tree).max()) > _DEEPEST:
+            raise ValueError(
+                f"tree {j} is {deepest} splits deep; ONNX Runtime and SHAP may crash beyond {_DEEPEST}: fit "
+                "with max_depth, or max_leaf_nodes"
+            )
 
 
 def members(tree: Tree, node: int, n_levels: int) -> tuple[NDArray[np.int64], bool]:

@@ -9,6 +9,7 @@ the training rows.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ Codes: TypeAlias = dict[int, NDArray[np.int64]]  # by column: those that rows ma
 _MOST_NODES = 100_000  # of one tree
 _INTEGERS = ("children_left", "children_right", "children_default", "features")
 _FLOATS = ("thresholds", "node_sample_weight", "values")
+_LEAF = (-1, -1, -1, -1, 0.0, 0.0, 0.0)  # entries in this order
 
 
 def build(parts: Parts) -> dict[str, Any]:
@@ -53,7 +55,7 @@ class _Unrolled:
     def __init__(self, parts: Parts, j: int) -> None:
         self._tree, self._added, self._levels = parts.trees[j], parts.added(j), parts.levels
         self._class, self._n_scores = j % parts.n_scores, parts.n_scores
-        self._columns: dict[str, list[float]] = {name: [] for name in (*_INTEGERS, *_FLOATS)}
+        self._nodes: list[tuple[float, ...]] = []
         self._reach = self._codes_of_nodes()
         self._to_do = [(self._new(), 0, Codes())]
         while self._to_do:
@@ -61,10 +63,9 @@ class _Unrolled:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give the tree as arrays, an entry a node; the values of inner nodes are SHAP's to fill in."""
-        arrays: dict[str, NDArray[Any]] = {
-            name: np.array(self._columns[name], np.int32) for name in _INTEGERS
-        }
-        arrays |= {name: np.array(self._columns[name]) for name in _FLOATS}
+        columns = np.array(self._nodes).T.copy()
+        arrays: dict[str, NDArray[Any]] = dict(zip((*_INTEGERS, *_FLOATS), columns, strict=True))
+        arrays |= {name: arrays[name].astype(np.int32) for name in _INTEGERS}
         left, right, mass = arrays["children_left"], arrays["children_right"], arrays["node_sample_weight"]
         for node in np.flatnonzero(left >= 0)[::-1]:  # children come after their parent
             mass[node] = mass[left[node]] + mass[right[node]]
@@ -74,9 +75,8 @@ class _Unrolled:
 
     def _new(self) -> int:
         """Make a node of nothing."""
-        for name, column in self._columns.items():
-            column.append(-1 if name in _INTEGERS else 0.0)
-        if (n := len(self._columns["values"])) > _MOST_NODES:
+        self._nodes.append(_LEAF)
+        if (n := len(self._nodes)) > _MOST_NODES:
             raise ValueError(
                 f"the categorical splits of a tree are more than {_MOST_NODES} thresholds of codes; give "
                 "shap.PermutationExplainer its decision_function, or fit with fewer leaves"
@@ -110,9 +110,9 @@ class _Unrolled:
         """Copy a node to a place where rows have these codes; its subtrees are to do."""
         tree, column = self._tree, int(self._tree.feature[node])
         if column < 0:
-            share = np.prod([len(codes[c]) / len(whole) for c, whole in self._reach[node].items()])
-            self._columns["node_sample_weight"][place] = float(tree.mass[node] * share)
-            self._columns["values"][place] = float(self._added[node])
+            share = math.prod(len(codes[c]) / len(whole) for c, whole in self._reach[node].items())
+            mass, value = float(tree.mass[node]) * share, float(self._added[node])
+            self._nodes[place] = (*_LEAF[:-2], mass, value)
         elif tree.is_categorical[node]:
             possible, goes_right = self._ways(node, codes)
             cuts = np.flatnonzero(np.diff(goes_right)) + 1
@@ -141,13 +141,6 @@ class _Unrolled:
     def _branch(self, place: int, column: int, threshold: float, missing_left: bool) -> tuple[int, int]:
         """Make a place a question with two new nodes."""
         left, right = self._new(), self._new()
-        entries = {
-            "features": column,
-            "thresholds": threshold,
-            "children_left": left,
-            "children_right": right,
-            "children_default": left if missing_left else right,
-        }
-        for name, value in entries.items():
-            self._columns[name][place] = value
+        default = left if missing_left else right
+        self._nodes[place] = (left, right, default, column, threshold, 0.0, 0.0)
         return left, right

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tadaboost import _core, losses
 from tadaboost.binning import Bins
 
-__all__ = ["Tree", "grow", "node_reals", "percolate"]
+__all__ = ["Tree", "depths", "grow", "node_reals", "percolate"]
 
 
 class Tree(NamedTuple):
@@ -69,6 +69,30 @@ class Tree(NamedTuple):
     category_start: NDArray[np.int64]
     mass: NDArray[np.float64]
     gain: NDArray[np.float64]
+
+
+def depths(tree: Tree) -> NDArray[np.int64]:
+    """Count the splits above each node.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes,)
+
+    Examples
+    --------
+    >>> from tadaboost import TemperedTreeClassifier
+    >>> model = TemperedTreeClassifier(min_samples_leaf=1).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    >>> depths(model.tree_).tolist()
+    [0, 1, 1, 2, 2]
+    """
+    depth = np.zeros(len(tree.feature), np.int64)
+    for node in np.flatnonzero(tree.feature >= 0).tolist():  # children come after their parent
+        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    return depth
 
 
 def grow(grower: _core.Grower, shards: Sequence[_core.Shard]) -> NDArray[np.int32]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tadaboost.frame import Schema
-from tadaboost.tree import Tree
+from tadaboost.tree import Tree, depths
 
 __all__ = ["Picture", "View", "cut", "export_text", "literal", "view"]
 
@@ -246,10 +246,7 @@ def literal(text: str) -> str:
 
 def _places(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Give the depth of each node, and its row: leaves 0, 1, ... from left to right, others between."""
-    depth, row = np.zeros(len(tree.feature), np.int64), np.zeros(len(tree.feature))
-    inner = np.flatnonzero(tree.feature >= 0).tolist()
-    for node in inner:  # children come after their parent
-        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    row = np.zeros(len(tree.feature))
     stack, n_leaves = [0], 0
     while stack:
         node = stack.pop()
@@ -258,9 +255,9 @@ def _places(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
             n_leaves += 1
         else:
             stack += [int(tree.right[node]), int(tree.left[node])]
-    for node in reversed(inner):
+    for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # children come after their parent
         row[node] = (row[tree.left[node]] + row[tree.right[node]]) / 2
-    return depth, row
+    return depths(tree), row
 
 
 def _brief(threshold: float) -> str:
