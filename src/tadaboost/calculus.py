@@ -135,7 +135,7 @@ def tempered_product(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
         high, low = np.maximum(p, q), np.minimum(p, q)
         # log(e^p + e^q - 1); the second form is for powers that could overflow. In the first the sum p + q
         # comes from the product, as p and q, when they cancel, leave the rounding of two logarithms.
-        small = np.log1p(np.maximum(np.expm1(s * _log_product(x, y)) - np.expm1(p) * np.expm1(q), -1.0))
+        small = np.log1p(np.expm1(s * _log_product(x, y)) - np.expm1(p) * np.expm1(q))
         # Far below 1 that keeps no digit, and the 1 belongs to the power beside it.
         base = np.expm1(high) + np.exp(low)
         small = np.where(base < 0.5, np.log(np.maximum(base, 0.0)), small)
