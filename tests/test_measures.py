@@ -262,12 +262,12 @@ def test_rows_without_an_edge_do_not_hide_the_root_of_the_others():
 @pytest.mark.parametrize("t", [-20.0, -38.0])
 def test_weights_whose_powers_underflow_have_a_projection(t):
     # Rows 0 and 1 meet, in units of a weight of 1e-17, where 1 - x = x + 2^(t-1): both are then 2^(1/(t-1)).
-    q = np.array([1e-17, 0.5e-17, 1.0])
-    got = measures.project(q, [1.0, -1.0, 0.0], t)
+    q = np.array([1e-17, 0.5e-17, 1.0, 1e-80])
+    got = measures.project(q, [1.0, -1.0, 0.0, 1.0], t)
     assert got.status == "ok"
     s = 1 - t
     np.testing.assert_allclose(got.q[:2], 1e-17 * ((1 + 0.5**s) / 2) ** (1 / s), rtol=1e-13)
-    assert got.q[2] == 1.0
+    np.testing.assert_array_equal(got.q[2:], [1.0, 0.0])
 
 
 def test_a_row_that_is_off_comes_back_however_small_the_step():
