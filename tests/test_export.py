@@ -153,7 +153,7 @@ def test_shap_values_and_the_base_value_sum_to_the_score(rules, n_classes, backg
     if background:
         rows = np.nan_to_num(rows)  # with a background, SHAP itself takes no missing values
     base, values = explain(model, rows, None if background is None else rows[background])
-    np.testing.assert_allclose(base + values.sum(axis=1), run(model, rows)[2], atol=within)
+    np.testing.assert_allclose(base + values.sum(axis=1), run(model, rows)[2], rtol=0, atol=within)
 
 
 def test_the_base_value_is_the_mean_score_of_the_training_rows():
@@ -170,7 +170,7 @@ def test_the_only_column_of_a_tree_has_all_of_its_shap_value():
     model = make(n_estimators=1, max_leaf_nodes=6, cat_smoothing=0.0).fit(X[["level"]], y)
     assert model.trees_[0].is_categorical.sum() > 1  # one below the other
     base, values = explain(model, matrix(model, X[["level"]]))
-    np.testing.assert_allclose(values[:, 0], model.decision_function(X[["level"]]) - base, atol=1e-14)
+    np.testing.assert_allclose(values[:, 0], model.decision_function(X[["level"]]) - base, rtol=0, atol=1e-14)
 
 
 def test_a_clipped_model_has_no_tree_shap_values():
@@ -204,7 +204,7 @@ def test_treelite_gives_the_margins_of_every_tree(rules, n_classes):
     np.testing.assert_array_equal(score.reshape(model.decision_function(X).shape), model.decision_function(X))
     if not model.clip:
         sums = treelite.gtil.predict(exported, rows, pred_margin=True)
-        np.testing.assert_allclose(sums.reshape(score.shape), score, atol=1e-12)
+        np.testing.assert_allclose(sums.reshape(score.shape), score, rtol=0, atol=1e-12)
 
 
 # All of them

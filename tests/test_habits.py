@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from tadaboost import TAdaBoostClassifier, load, save
+from tadaboost import TAdaBoostClassifier, TemperedTreeClassifier, load, save
 
 X = np.array([[0.0], [1.0]] * 20)
 LARGE = np.array([2**60, 2**60 + 1] * 20)  # equal as floats
@@ -220,6 +220,16 @@ def test_a_fit_that_is_refused_leaves_the_model_of_the_one_before(changed, given
         model.set_params(warm_start=True, n_estimators=5, t=0.5, max_bins=255).fit(X, [0, 1] * 20).n_iter_
         == 5
     )
+
+
+def test_a_refused_fit_leaves_the_tree_of_the_one_before():
+    model = TemperedTreeClassifier().fit(X, [0, 1] * 20)
+    tree = model.tree_
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, [0, 1])
+    with pytest.raises(ValueError, match="must be finite"):
+        model.set_params(class_weight={0: float("inf")}).fit(X, [0, 1] * 20)
+    assert model.tree_ is tree
 
 
 # Scorers

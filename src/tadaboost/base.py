@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -163,6 +165,17 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return [
             rounds.Run(codes, bins, of_class, weight, settings, each, record_weights) for of_class in positive
         ]
+
+    @contextmanager
+    def _kept_if_refused(self) -> Iterator[None]:
+        """Give an earlier fit back where what comes next, other rows say, is refused."""
+        before = dict(vars(self))
+        try:
+            yield
+        except Exception:
+            self._forget()
+            self.__dict__.update(before)
+            raise
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that one that is interrupted leaves an unfitted model, not a mixed one."""

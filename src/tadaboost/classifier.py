@@ -330,8 +330,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
         given = {"sample_weight": sample_weight, "X_val": X_val, "y_val": y_val}
         given["sample_weight_val"] = sample_weight_val
         given = {name: value for name, value in given.items() if value is not None}
-        before = dict(vars(self))
-        try:
+        with self._kept_if_refused():
             checkpoint = warmstart.open_checkpoint(self)
             earlier = warmstart.earlier_rounds(self)
             if earlier is None:
@@ -344,17 +343,12 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                 earlier = checkpoint.go_on(earlier, train, held_out)
             if earlier is not None:
                 warmstart.resume(run, self, earlier)
-            fitted = self._boost(run, watch, checkpoint, {"X": X, "y": y, "metadata": given or None})
-        except Exception:  # what is refused, such as a warm start with other rows, costs no earlier fit
-            self._forget()
-            self.__dict__.update(before)
-            raise
-        self.__dict__.update(fitted)
+            vars(self).update(self._boost(run, watch, checkpoint, X=X, y=y, metadata=given or None))
         if self.trees_:
             self._forests()
         return self
 
-    def _boost(self, run: Any, watch: Watch, checkpoint: Any, about: dict[str, Any]) -> dict[str, Any]:
+    def _boost(self, run: Any, watch: Watch, checkpoint: Any, **about: Any) -> dict[str, Any]:
         """Do the rounds, and give what the fitted model is."""
         fitted = partial(self._attributes, run, watch)  # lazy: for a callback that asks, and at the end
         progress = self._init_callback_context(max_subtasks=self.n_estimators)

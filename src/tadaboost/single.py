@@ -110,7 +110,8 @@ class TemperedTreeClassifier(TemperedClassifier):
         ([0.0, -2.0, 2.0], 0.0)
         """
         self._validate_params()
-        self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
+        with self._kept_if_refused():
+            self.tree_, self.loss_ = self._start(X, y, sample_weight).only_tree()
         self._forests()
         return self
 
