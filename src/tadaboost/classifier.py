@@ -343,7 +343,7 @@ class TAdaBoostClassifier(CallbackSupportMixin, MarginMixin):  # type: ignore[mi
                 earlier = checkpoint.go_on(earlier, train, held_out)
             if earlier is not None:
                 warmstart.resume(run, self, earlier)
-            vars(self).update(self._boost(run, watch, checkpoint, X=X, y=y, metadata=given or None))
+            self.__dict__.update(self._boost(run, watch, checkpoint, X=X, y=y, metadata=given or None))
         if self.trees_:
             self._forests()
         return self
